@@ -1,0 +1,241 @@
+#include "base/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One line an option. CHOICE: one of the names in `values`, in the order of the enum. NUMBER: low..high.
+ * LIST: may be given again. */
+enum kind { CHOICE, NUMBER, LIST };
+
+static const struct option {
+  const char *name;
+  enum kind kind;
+  const char *values; /* of a CHOICE, separated by '|'; else the placeholder in help texts */
+  int64_t low, high;  /* of a NUMBER */
+  const char *help;
+} table[] = {
+    {"profile", CHOICE, "best|torch-spyre", 0, 0, "what may be chosen freely: all, or what the reference compiler does"},
+    {"solver", CHOICE, "ilp|ilp-full|beam|greedy", 0, 0, "how layouts are chosen; only ilp and ilp-full prove it"},
+    {"objective", CHOICE, "time|elements", 0, 0, "what a conversion costs: predicted ns, or padded source elements"},
+    {"cores", NUMBER, "N", 1, 32, "cores of the card that may be used"},
+    {"lx-bytes", NUMBER, "BYTES", 0, 2031616, "scratchpad bytes per core for buffers"},
+    {"sharing", CHOICE, "off|on", 0, 0, "one converted copy may serve several readers"},
+    {"free-weights", CHOICE, "off|on", 0, 0, "parameters and constants may be laid out at load time"},
+    {"beam-width", NUMBER, "N", 1, 1000000, "states that the beam keeps"},
+    {"budget", NUMBER, "N", 1, INT64_MAX, "solver work: table entries and branch-and-bound nodes"},
+    {"precision", CHOICE, "device|strict", 0, 0, "fp32 attention of core ATen: run in the device's fp16, or refuse"},
+    {"lx", CHOICE, "off|on", 0, 0, "plan the scratchpad"},
+    {"lx-placer", CHOICE, "exact|greedy|firstfit|bestfit", 0, 0, "how buffers are packed into the scratchpad"},
+    {"pool", CHOICE, "off|on", 0, 0, "intermediates share one pool of memory in a kernel"},
+    {"pin", LIST, "NAME=LAYOUT", 0, 0, "fix a layout: order:1,0 or device_size:4,128,64/stride_map:64,256,1"},
+    {"dim-max", LIST, "SYMBOL=MAX[:STEP]", 0, 0, "largest size of a dynamic dim"},
+    {"tile", LIST, "DIM=COUNT", 0, 0, "coarse tiling"},
+};
+enum { N_OPTIONS = sizeof table / sizeof table[0] };
+
+void sw_options_init(struct sw_options *o)
+{
+  *o = (struct sw_options){
+      .objective = SW_OBJECTIVE_TIME,
+      .sharing = true,
+      .free_weights = true,
+      .lx = true,
+      .pool = true,
+      .cores = 32,
+      .lx_bytes = 1625344, /* scratchpad.md section 2, fraction 0.2 for the back end */
+      .beam_width = 200,
+      .budget = 200000000,
+  };
+}
+
+void sw_options_settle(struct sw_options *o)
+{
+  bool reference = o->profile == SW_PROFILE_TORCH_SPYRE;
+  if (!o->given_sharing)
+    o->sharing = !reference;
+  if (!o->given_free_weights)
+    o->free_weights = !reference;
+  if (!o->given_lx_placer)
+    o->lx_placer = reference ? SW_LX_GREEDY : SW_LX_EXACT;
+  if (!o->given_objective)
+    o->objective = reference ? SW_OBJECTIVE_ELEMENTS : SW_OBJECTIVE_TIME;
+}
+
+static const struct option *find(const char *name)
+{
+  for (int i = 0; i < N_OPTIONS; i++)
+    if (!strcmp(table[i].name, name))
+      return &table[i];
+  return NULL;
+}
+
+bool sw_option_known(const char *name)
+{
+  return find(name);
+}
+
+/* Position of `value` among the names of a CHOICE, or -1. */
+static int choice(const char *values, const char *value)
+{
+  size_t n = strlen(value);
+  int at = 0;
+  for (const char *s = values; s; at++) {
+    const char *bar = strchr(s, '|');
+    size_t len = bar ? (size_t)(bar - s) : strlen(s);
+    if (len == n && !memcmp(s, value, n))
+      return at;
+    s = bar ? bar + 1 : NULL;
+  }
+  return -1;
+}
+
+static enum sw_rc set_list(struct sw_job *job, struct sw_options *o, const struct option *t, const char *value)
+{
+  const char *equals = strrchr(value, '=');
+  if (!equals || equals == value || !equals[1])
+    return sw_fail(job, SW_USAGE, "option %s: %s expected, \"%s\" found", t->name, t->values, value);
+  if (!strcmp(t->name, "dim-max")) {
+    *SW_PUSH(job->arena, &o->dim_max) = sw_arena_strdup(job->arena, value);
+  } else if (!strcmp(t->name, "tile")) {
+    *SW_PUSH(job->arena, &o->tile) = sw_arena_strdup(job->arena, value);
+  } else {
+    struct sw_pin_text *p = SW_PUSH(job->arena, &o->pins);
+    p->name = sw_arena_strndup(job->arena, value, (size_t)(equals - value));
+    p->layout = sw_arena_strdup(job->arena, equals + 1);
+  }
+  return SW_OK;
+}
+
+enum sw_rc sw_option_set(struct sw_job *job, struct sw_options *o, const char *name, const char *value)
+{
+  const struct option *t = find(name);
+  if (!t) {
+    sw_fault(job, SW_USAGE, "there is no option %s", name)->advice = "see `stickwright help compile`";
+    return SW_USAGE;
+  }
+  if (t->kind == LIST)
+    return set_list(job, o, t, value);
+  int at = 0;
+  int64_t number = 0;
+  if (t->kind == CHOICE) {
+    at = choice(t->values, value);
+    if (at < 0)
+      return sw_fail(job, SW_USAGE, "option %s: one of %s expected, \"%s\" found", name, t->values, value);
+  } else {
+    char *end;
+    errno = 0;
+    number = strtoll(value, &end, 10);
+    if (errno || end == value || *end || number < t->low || number > t->high)
+      return sw_fail(job, SW_USAGE, "option %s: a number from %" PRId64 " to %" PRId64 " expected, \"%s\" found", name,
+                     t->low, t->high, value);
+  }
+  switch (t - table) {
+  case 0: o->profile = (enum sw_profile)at; break;
+  case 1: o->solver = (enum sw_solver_kind)at; break;
+  case 2: o->objective = (enum sw_objective)at, o->given_objective = true; break;
+  case 3: o->cores = number; break;
+  case 4: o->lx_bytes = number; break;
+  case 5: o->sharing = at, o->given_sharing = true; break;
+  case 6: o->free_weights = at, o->given_free_weights = true; break;
+  case 7: o->beam_width = number; break;
+  case 8: o->budget = number; break;
+  case 9: o->precision = (enum sw_precision)at; break;
+  case 10: o->lx = at; break;
+  case 11: o->lx_placer = (enum sw_lx_placer)at, o->given_lx_placer = true; break;
+  case 12: o->pool = at; break;
+  default: break;
+  }
+  return SW_OK;
+}
+
+enum sw_rc sw_options_pin_file(struct sw_job *job, struct sw_options *o, const char *text, size_t len)
+{
+  json_t *root = sw_json_parse(job, "pin file", text, len, 10000000);
+  if (!root)
+    return job->worst;
+  if (!json_is_object(root))
+    return sw_fail(job, SW_INVALID, "pin file: an object {NAME: layout} expected");
+  const char *name;
+  json_t *v;
+  json_object_foreach (root, name, v) {
+    struct sw_pin_text *p = SW_PUSH(job->arena, &o->pins);
+    p->name = sw_arena_strdup(job->arena, name);
+    if (json_is_string(v)) {
+      p->layout = sw_arena_strdup(job->arena, json_string_value(v));
+      continue;
+    }
+    struct sw_buf b = {.arena = job->arena};
+    static const char *const keys[] = {"device_size", "stride_map"};
+    for (int k = 0; k < 2; k++) {
+      const json_t *list = sw_json_member(job, v, name, keys[k], JSON_ARRAY);
+      if (!list)
+        return job->worst;
+      sw_buf_printf(&b, "%s%s:", k ? "/" : "", keys[k]);
+      size_t i;
+      json_t *e;
+      json_array_foreach (list, i, e) {
+        if (!json_is_integer(e))
+          return sw_fail(job, SW_INVALID, "pin file: /%s/%s/%zu: an integer expected", name, keys[k], i);
+        sw_buf_printf(&b, "%s%" PRId64, i ? "," : "", (int64_t)json_integer_value(e));
+      }
+    }
+    p->layout = sw_buf_text(&b);
+  }
+  return SW_OK;
+}
+
+static void write_choice(struct sw_jw *w, const char *name, int at)
+{
+  const char *s = find(name)->values;
+  while (at-- > 0)
+    s = strchr(s, '|') + 1;
+  char text[32];
+  snprintf(text, sizeof text, "%.*s", (int)strcspn(s, "|"), s);
+  sw_jw_kstr(w, name, text);
+}
+
+void sw_options_write(const struct sw_options *o, struct sw_jw *w)
+{
+  sw_jw_object(w);
+  write_choice(w, "profile", (int)o->profile);
+  write_choice(w, "solver", (int)o->solver);
+  write_choice(w, "objective", (int)o->objective);
+  sw_jw_kint(w, "cores", o->cores);
+  sw_jw_kint(w, "lx-bytes", o->lx_bytes);
+  write_choice(w, "sharing", o->sharing);
+  write_choice(w, "free-weights", o->free_weights);
+  sw_jw_kint(w, "beam-width", o->beam_width);
+  sw_jw_kint(w, "budget", o->budget);
+  write_choice(w, "precision", (int)o->precision);
+  write_choice(w, "lx", o->lx);
+  write_choice(w, "lx-placer", (int)o->lx_placer);
+  write_choice(w, "pool", o->pool);
+  sw_jw_key(w, "pin");
+  sw_jw_object(w);
+  for (int i = 0; i < o->pins.n; i++)
+    sw_jw_kstr(w, o->pins.v[i].name, o->pins.v[i].layout);
+  sw_jw_end_object(w);
+  sw_jw_key(w, "dim-max");
+  sw_jw_array(w);
+  for (int i = 0; i < o->dim_max.n; i++)
+    sw_jw_str(w, o->dim_max.v[i]);
+  sw_jw_end_array(w);
+  sw_jw_key(w, "tile");
+  sw_jw_array(w);
+  for (int i = 0; i < o->tile.n; i++)
+    sw_jw_str(w, o->tile.v[i]);
+  sw_jw_end_array(w);
+  sw_jw_end_object(w);
+}
+
+void sw_options_help(struct sw_buf *out)
+{
+  for (int i = 0; i < N_OPTIONS; i++) {
+    char left[64];
+    snprintf(left, sizeof left, "--%s %s", table[i].name, table[i].values);
+    sw_buf_printf(out, "  %-44s %s\n", left, table[i].help);
+  }
+}

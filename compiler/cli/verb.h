@@ -1,0 +1,50 @@
+/* Verbs of the command line. A verb is one line here and one file verb_NAME.c. */
+#ifndef SW_CLI_VERB_H
+#define SW_CLI_VERB_H
+
+#include "base/files.h"
+
+/* X(name, arguments, what it does, ready) */
+#define SW_VERBS(X)                                                                                                \
+  X(compile, "MODEL [-o DIR] [--json] [OPTIONS]", "the pipeline: layouts, plan, SuperDSC", 0)                      \
+  X(inspect, "MODEL [--json]", "what the reader saw", 0)                                                           \
+  X(solve, "PROBLEM.json [--json]", "the assignment problem alone", 0)                                             \
+  X(place, "PROBLEM.json|.csv [--json]", "the scratchpad problem alone", 0)                                        \
+  X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 0)                                                         \
+  X(verify, "DIR [--model MODEL] [--inputs IO.json]", "checks and executes a result directory", 0)                 \
+  X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 0)                         \
+  X(explain, "DIR NAME", "why a storage has its layout, a conversion its place", 0)                                \
+  X(ops, "[--json]", "operations and what becomes of them", 0)
+
+/* A verb gets the arguments behind its name. It prints its result to stdout and returns the exit code; faults that it
+ * leaves in the job are printed to stderr by main. */
+#define X(name, args, help, ready) int sw_verb_##name(struct sw_job *job, int argc, char **argv);
+SW_VERBS(X)
+#undef X
+
+/* -- for verbs -- */
+
+/* Splits arguments into operands and --options. `known` lists what the verb takes besides: "json" (no value),
+ * "output=" (value), with a one-letter form before a colon: "o:output=". Everything that sw_option_known() knows is
+ * taken too when `options` is not NULL. False after a fault (usage). */
+struct sw_cli_arg {
+  const char *name, *value; /* value NULL for a flag */
+};
+struct sw_options;
+struct sw_cli_args {
+  SW_VEC(const char *) operands;
+  SW_VEC(struct sw_cli_arg) flags;
+};
+bool sw_cli_parse(struct sw_job *job, int argc, char **argv, const char *const *known, struct sw_options *options,
+                  struct sw_cli_args *out);
+/* Value of a flag ("" for one without value), or NULL when it was not given. */
+const char *sw_cli_flag(const struct sw_cli_args *args, const char *name);
+
+/* Writes text to stdout and checks that it got there. */
+int sw_cli_print(struct sw_job *job, const char *text, size_t len);
+
+/* Largest input file. */
+enum { SW_MAX_INPUT_MB = 4096 };
+enum sw_rc sw_cli_read(struct sw_job *job, const char *path, const char **bytes, size_t *len);
+
+#endif

@@ -1,0 +1,48 @@
+/* The plan: core splits and predicted time of every op, and where every storage lives. Reference: work-division.md,
+ * cost-model.md, scratchpad.md. */
+#ifndef SW_PLAN_H
+#define SW_PLAN_H
+
+#include "compiler/layout/layout.h"
+
+enum sw_place_kind {
+  SW_PLACE_HBM,  /* an argument of its kernels */
+  SW_PLACE_POOL, /* byte offset in the kernel's pool; lives inside one kernel */
+  SW_PLACE_LX,   /* byte offset in every core's scratchpad; lives inside one kernel */
+};
+
+struct sw_place {
+  enum sw_place_kind kind;
+  int64_t offset;
+  int64_t bytes;          /* whole storage; for LX per core */
+  const char *not_in_lx;  /* reason from the closed list of scratchpad.md section 4, NULL when in LX */
+};
+
+/* Time of one op in ns, and where it comes from. */
+struct sw_time {
+  double total, compute, hbm, lx, overhead;
+};
+
+struct sw_op_plan {
+  int64_t split[SW_MAX_LOOPS]; /* slices per loop; product = cores */
+  int cores;
+  int kernel; /* number of the bundle */
+  struct sw_time time;
+};
+
+struct sw_kernel {
+  const char *name;
+  SW_VEC(int) ops; /* in order */
+  int64_t pool_bytes;
+};
+
+struct sw_plan {
+  SW_VEC(struct sw_kernel) kernels; /* launch order; host steps lie between them by program.steps */
+  double predicted_ns;
+  int64_t peak_pool_bytes, lx_peak_bytes;
+};
+
+struct sw_options;
+enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out);
+
+#endif
