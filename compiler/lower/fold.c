@@ -351,3 +351,16 @@ struct tensor lw_tensor_of_value(struct lower *l, int value)
     *t = made;
   return made;
 }
+
+static void touch(void *ctx, int value)
+{
+  struct lower *l = ctx;
+  if (l->graph->values.v[value].kind == SW_VALUE_TENSOR && l->input_of[value] >= 0)
+    lw_tensor_of_value(l, value);
+}
+
+/* Graph inputs become storages in order of first use, whatever the node's function does with them. */
+void lw_touch_arguments(struct lower *l)
+{
+  each_value(lw_node(l)->args, lw_node(l)->n_args, touch, l);
+}

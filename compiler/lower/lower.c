@@ -101,6 +101,8 @@ static void run_node(struct lower *l, int node)
   int64_t at = sw_map_get_str(&l->operations, n->target);
   const struct lw_operation *op = at < 0 ? NULL : &lw_operations[at];
   bool folded = lw_fold_node(l);
+  if (!folded)
+    lw_touch_arguments(l);
   if (folded) {
     /* A view of a buffer stays a view: no second copy of the buffer's elements. */
     const struct sw_value *v = lw_value(l, 0);

@@ -4,7 +4,8 @@
  *   struct tensor m = lw_reduce(l, SW_OP_MAX, x, dim, true);
  *   struct tensor e = lw_unary(l, SW_OP_EXP, lw_binary(l, SW_OP_SUB, x, m));
  *
- * Each such call appends one device op to the program; views only change the numbers in struct tensor. */
+ * Each such call appends one device op to the program; views only change the numbers in struct tensor. C does not say
+ * which argument is computed first: at most one argument of a call may append. */
 #ifndef SW_LOWER_LOWER_H
 #define SW_LOWER_LOWER_H
 
@@ -186,6 +187,7 @@ enum sw_rc lw_analyse(struct lower *l);
 bool lw_node_writes(struct lower *l, int node);
 /* Computes the node at work if it is constant and its arguments have values. */
 bool lw_fold_node(struct lower *l);
+void lw_touch_arguments(struct lower *l);
 /* A constant value as a tensor of dtype (SW_N_DTYPES: its own): a scalar when all elements are equal. */
 struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype);
 /* Elements of a constant value, or NULL. */

@@ -48,8 +48,8 @@ void lw_op_linear(struct lower *l, int unused)
   bool has_bias = lw_given(l, "bias");
   if (has_bias)
     bias = lw_argument(l, lw_arg(l, "bias"), t);
-  lw_set(l, 0, lw_linear(l, lw_argument(l, lw_arg(l, "input"), t), lw_argument(l, lw_arg(l, "weight"), t),
-                         has_bias ? &bias : NULL));
+  struct tensor x = lw_argument(l, lw_arg(l, "input"), t), w = lw_argument(l, lw_arg(l, "weight"), t);
+  lw_set(l, 0, lw_linear(l, x, w, has_bias ? &bias : NULL));
 }
 
 /* beta * self + alpha * (a @ b); beta 0 ignores self. */
@@ -80,7 +80,8 @@ void lw_op_dot(struct lower *l, int unused)
   (void)unused;
   const struct sw_node *n = lw_node(l);
   enum sw_dtype t = lw_result_dtype(l, 0);
-  struct tensor p = lw_binary(l, SW_OP_MUL, lw_argument(l, &n->args[0], t), lw_argument(l, &n->args[1], t));
+  struct tensor a = lw_argument(l, &n->args[0], t), b = lw_argument(l, &n->args[1], t);
+  struct tensor p = lw_binary(l, SW_OP_MUL, a, b);
   lw_set(l, 0, lw_reduce(l, SW_OP_SUM, p, 1, false));
 }
 

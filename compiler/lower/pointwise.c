@@ -139,8 +139,9 @@ void lw_op_formula(struct lower *l, int which)
     y = lw_unary(l, SW_OP_NEG, lw_softplus(l, lw_unary(l, SW_OP_NEG, x), 1, 20));
     break;
   case LW_SIGN: {
-    struct tensor in[] = {lw_operand(l, lw_binary_number(l, SW_OP_GT, x, 0), t),
-                          lw_operand(l, lw_binary_number(l, SW_OP_LT, x, 0), t)};
+    struct tensor in[2];
+    in[0] = lw_operand(l, lw_binary_number(l, SW_OP_GT, x, 0), t);
+    in[1] = lw_operand(l, lw_binary_number(l, SW_OP_LT, x, 0), t);
     y = lw_pointwise(l, SW_OP_SUB, t, 2, in);
     break;
   }
@@ -153,7 +154,8 @@ void lw_op_formula(struct lower *l, int which)
   default: { /* LW_GLU */
     int dim = lw_dim(lw_int(l, "dim"), x.rank);
     int64_t half = lw_known(x) ? x.size[dim] / 2 : 0;
-    y = lw_binary(l, SW_OP_MUL, lw_slice(x, dim, 0, half, 1), lw_unary(l, SW_OP_SIGMOID, lw_slice(x, dim, half, half, 1)));
+    struct tensor gate = lw_unary(l, SW_OP_SIGMOID, lw_slice(x, dim, half, half, 1));
+    y = lw_binary(l, SW_OP_MUL, lw_slice(x, dim, 0, half, 1), gate);
   }
   }
   set0(l, y);
@@ -215,7 +217,8 @@ void lw_op_leaky_relu(struct lower *l, int which)
     w = lw_scalar(l, lw_real(l, "negative_slope"), x.dtype);
   }
   struct tensor positive = lw_binary_number(l, SW_OP_GT, x, 0);
-  lw_set(l, 0, lw_where(l, positive, x, lw_binary(l, SW_OP_MUL, x, w)));
+  w = lw_binary(l, SW_OP_MUL, x, w);
+  lw_set(l, 0, lw_where(l, positive, x, w));
 }
 
 /* Bounds: numbers, tensors or None. */
@@ -315,7 +318,9 @@ void lw_op_rsub(struct lower *l, int unused)
     lw_host(l, 0);
     return;
   }
-  struct tensor in[] = {argument(l, "other", t), scaled(l, argument(l, "self", t), lw_real(l, "alpha"))};
+  struct tensor in[2];
+  in[0] = argument(l, "other", t);
+  in[1] = scaled(l, argument(l, "self", t), lw_real(l, "alpha"));
   lw_set(l, 0, lw_pointwise(l, SW_OP_SUB, t, 2, in));
 }
 
@@ -329,7 +334,9 @@ void lw_op_div_mode(struct lower *l, int unused)
     lw_host(l, 0);
     return;
   }
-  struct tensor in[] = {argument(l, "self", t), argument(l, "other", t)};
+  struct tensor in[2];
+  in[0] = argument(l, "self", t);
+  in[1] = argument(l, "other", t);
   struct tensor q = lw_pointwise(l, SW_OP_DIV, t, 2, in);
   lw_set(l, 0, mode->kind == SW_ARG_STR ? lw_unary(l, SW_OP_FLOOR, q) : q);
 }
@@ -375,7 +382,9 @@ void lw_op_logic(struct lower *l, int op)
     lw_host(l, 0);
     return;
   }
-  struct tensor in[] = {logic_argument(l, a), logic_argument(l, b)};
+  struct tensor in[2];
+  in[0] = logic_argument(l, a);
+  in[1] = logic_argument(l, b);
   lw_set(l, 0, lw_pointwise(l, (enum sw_device_op)op, SW_BOOL, 2, in));
 }
 
@@ -438,7 +447,8 @@ void lw_op_masked_fill(struct lower *l, int unused)
 void lw_op_addcmul(struct lower *l, int op)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
-  struct tensor p = lw_binary(l, (enum sw_device_op)op, argument(l, "tensor1", t), argument(l, "tensor2", t));
+  struct tensor a = argument(l, "tensor1", t), b = argument(l, "tensor2", t);
+  struct tensor p = lw_binary(l, (enum sw_device_op)op, a, b);
   double value = lw_real(l, "value");
   if (value != 1)
     p = lw_binary_number(l, SW_OP_MUL, p, value);
@@ -451,5 +461,6 @@ void lw_op_lerp(struct lower *l, int unused)
   enum sw_dtype t = lw_result_dtype(l, 0);
   struct tensor a = argument(l, "self", t);
   struct tensor d = lw_binary(l, SW_OP_SUB, argument(l, "end", t), a);
-  lw_set(l, 0, lw_binary(l, SW_OP_ADD, a, lw_binary(l, SW_OP_MUL, d, argument(l, "weight", t))));
+  d = lw_binary(l, SW_OP_MUL, d, argument(l, "weight", t));
+  lw_set(l, 0, lw_binary(l, SW_OP_ADD, a, d));
 }
