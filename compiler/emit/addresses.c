@@ -15,7 +15,7 @@ enum { MAX_CORES = 1024 };
 
 static enum sw_rc map_cores(struct sw_job *job, struct sw_sdsc *s)
 {
-  struct sw_labels order = s->dims;
+  struct sw_labels order = s->dims, *l = &s->core_order;
   int64_t cores = 1;
   for (int i = 0; i < order.n; i++)
     if (__builtin_mul_overflow(cores, s->split[order.v[i]], &cores) || cores > MAX_CORES) {
@@ -28,16 +28,17 @@ static enum sw_rc map_cores(struct sw_job *job, struct sw_sdsc *s)
     order.n--;
     sw_labels_add_first(&order, last);
   }
-  s->slot = SW_NEW_N(job->arena, int, s->cores * SW_N_LABELS);
+  *l = order;
+  s->slot = SW_NEW_N(job->arena, int, s->cores * (int)SW_N_LABELS);
   for (int c = 0; c < s->cores; c++)
-    for (int64_t i = 0, below = 1; i < order.n; below *= s->split[order.v[i++]])
-      s->slot[c * SW_N_LABELS + order.v[i]] = (int)(c / below % s->split[order.v[i]]);
+    for (int64_t i = 0, below = 1; i < l->n; below *= s->split[l->v[i++]])
+      s->slot[c * (int)SW_N_LABELS + (int)l->v[i]] = (int)(c / below % s->split[l->v[i]]);
   return SW_OK;
 }
 
 static int slot(const struct sw_sdsc *s, int core, enum sw_label d)
 {
-  return s->slot[core * SW_N_LABELS + d];
+  return s->slot[core * (int)SW_N_LABELS + (int)d];
 }
 
 static void place(struct sw_job *job, struct sw_sdsc *s, struct sw_sdsc_tensor *t)

@@ -237,10 +237,9 @@ static bool label_symbols(struct sw_sdsc *s)
 void sw_sdsc_index_dims(const struct sw_sdsc *s, int index, struct sw_labels *out)
 {
   const struct sw_spec_arg *a = &s->spec->args.v[index];
-  int stick = stick_symbol(a);
   *out = (struct sw_labels){0};
   for (int j = a->rank - 2; j >= 0; j--)
-    if (has_symbol(&a->coord[j]) && a->coord[j].symbol != stick)
+    if (has_symbol(&a->coord[j]))
       sw_labels_add(out, s->label[a->coord[j].symbol]);
 }
 

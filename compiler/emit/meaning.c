@@ -64,6 +64,74 @@ static enum sw_rc check_dim(struct sw_job *job, const struct sw_sdsc *s, int i, 
   return SW_OK;
 }
 
+/* Dims are found in memory by their place in the order alone, so each must lie where its coordinate says. A constant
+ * in a dim of more than one element would shift all dims outside it. */
+static enum sw_rc check_positions(struct sw_job *job, const struct sw_sdsc *s, int i)
+{
+  const struct sw_sdsc_tensor *t = &s->tensor[i];
+  const struct sw_spec_arg *a = t->arg;
+  for (int k = 0; k < t->order.n; k++) {
+    enum sw_label d = t->order.v[k];
+    int p = t->position[d];
+    if (p < 0 || t->scale[d] != 1 || a->coord[p].form == SW_COORD_INDIRECT)
+      continue;
+    bool placeholder = a->coord[p].form == SW_COORD_CONST;
+    if (placeholder ? a->device_size[p] != 1 && !t->is_index : s->label[a->coord[p].symbol] != d)
+      return refuse(job, s, i, sw_arena_printf(job->arena, "device dim %d is not %s", p, sw_label_name(d)),
+                    "dims of one element must be outermost, and every other dim needs a symbol");
+  }
+  for (int j = 0; j < a->rank - 1; j++)
+    if (a->coord[j].form == SW_COORD_CONST && a->device_size[j] > 1)
+      return refuse(job, s, i, sw_arena_printf(job->arena, "device dim %d of %" PRId64 " elements has no symbol", j,
+                                               a->device_size[j]),
+                    "a fixed place in a dim needs a symbol of range 1");
+  return SW_OK;
+}
+
+static enum sw_label own_stick(const struct sw_sdsc *s, const struct sw_sdsc_tensor *t)
+{
+  const struct sw_spec_coord *c = &t->arg->coord[t->arg->rank - 1];
+  return c->form == SW_COORD_CONST || c->form == SW_COORD_INDIRECT ? SW_NO_LABEL : s->label[c->symbol];
+}
+
+/* The stick dims an op needs: a matmul sums over the stick of its first operand and keeps that of its second, a
+ * restickify changes the stick, and everything else works lane by lane. */
+static enum sw_rc check_sticks(struct sw_job *job, const struct sw_sdsc *s)
+{
+  const struct sw_sdsc_tensor *t = s->tensor, *out = &t[s->n_tensors - 1];
+  if (s->is.mat) {
+    if (sw_labels_has(&out->order, own_stick(s, &t[0])))
+      return refuse(job, s, 0, "the stick of the first operand is not the reduced dim", "convert it to another stick");
+    if (own_stick(s, &t[1]) != own_stick(s, out))
+      return refuse(job, s, 1, "the stick of the second operand is not the stick of the result",
+                    "convert it to another stick");
+    return SW_OK;
+  }
+  if (s->is.restickify) {
+    enum sw_label from = own_stick(s, t), to = own_stick(s, out);
+    return from != to && from != SW_NO_LABEL && to != SW_NO_LABEL
+               ? SW_OK
+               : refuse(job, s, 0, "a restickify needs two different sticks", "use a copy");
+  }
+  if (s->is.conv || s->is.pool || s->is.topk || s->ref_stick == SW_NO_LABEL)
+    return SW_OK;
+  for (int i = 0; i < s->n_tensors; i++) {
+    enum sw_label stick = own_stick(s, &t[i]);
+    if (t[i].is_index || stick == s->ref_stick)
+      continue;
+    bool broadcast = stick == SW_NO_LABEL;
+    for (int j = 0; j < t[i].arg->rank - 1 && broadcast; j++) {
+      const struct sw_spec_coord *c = &t[i].arg->coord[j];
+      broadcast = c->form == SW_COORD_CONST || c->form == SW_COORD_INDIRECT || s->label[c->symbol] != s->ref_stick;
+    }
+    if (!broadcast)
+      return refuse(job, s, i, sw_arena_printf(job->arena, "the stick is not %s as in the other tensors",
+                                               sw_label_name(s->ref_stick)),
+                    "convert it to another stick");
+  }
+  return SW_OK;
+}
+
 /* The rows that the windows need are what is in memory (case A3 has 16 and says 17). */
 static enum sw_rc check_window(struct sw_job *job, const struct sw_sdsc *s, int i, const struct sw_window *w)
 {
@@ -143,12 +211,14 @@ static enum sw_rc check_split(struct sw_job *job, const struct sw_sdsc *s, enum 
 
 enum sw_rc sw_sdsc_meaning(struct sw_job *job, const struct sw_opspecs *specs, const struct sw_sdsc *s)
 {
-  enum sw_rc worst = SW_OK, rc;
+  enum sw_rc worst = check_sticks(job, s), rc;
   for (int k = 0; k < s->dims.n; k++)
     worst = (rc = check_split(job, s, s->dims.v[k])) > worst ? rc : worst;
   for (int i = 0; i < s->n_tensors; i++) {
     const struct sw_sdsc_tensor *t = &s->tensor[i];
     worst = (rc = check_place(job, specs, s, i)) > worst ? rc : worst;
+    if (!s->is.conv && !s->is.pool)
+      worst = (rc = check_positions(job, s, i)) > worst ? rc : worst;
     for (int k = 0; k < s->n_windows; k++)
       if (i < s->n_in && !(s->is.conv && i > 0) && sw_labels_has(&t->order, s->window[k].spatial))
         worst = (rc = check_window(job, s, i, &s->window[k])) > worst ? rc : worst;

@@ -154,8 +154,8 @@ static void write_top(struct sw_jw *w, const struct sw_sdsc *s)
   object(w, "coreIdToWkSlice_");
   for (int i = 0; i < s->cores; i++) {
     object(w, decimal(c, i));
-    for (int j = 0; j < s->dims.n; j++)
-      sw_jw_kint(w, sw_label_name(s->dims.v[j]), s->slot[i * SW_N_LABELS + s->dims.v[j]]);
+    for (int j = 0; j < s->core_order.n; j++)
+      sw_jw_kint(w, sw_label_name(s->core_order.v[j]), s->slot[i * (int)SW_N_LABELS + (int)s->core_order.v[j]]);
     sw_jw_end_object(w);
   }
   sw_jw_end_object(w);

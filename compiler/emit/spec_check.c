@@ -58,6 +58,9 @@ static const struct demand {
     {"ReStickifyOpHBM", NEED_POINTWISE, 1},
 };
 
+/* Products of sizes stay far from overflow: 2^46 elements are more than the card's memory. */
+static const int64_t MOST_ELEMENTS = (int64_t)1 << 46;
+
 static enum sw_rc fault(struct sw_job *job, const struct sw_spec *s, const char *what)
 {
   struct sw_fault *f = sw_fault(job, SW_INVALID, "op spec %s: %s", s->op && *s->op ? s->op : "without a name", what);
@@ -73,14 +76,19 @@ static enum sw_rc check_arg(struct sw_job *job, const struct sw_spec *s, int i)
     what = "arg_index must be >= 0 in HBM, -1 in LX and pool";
   if (a->alloc == SW_ALLOC_HBM && a->address < a->arg_index)
     what = "an HBM allocation is the argument number plus an offset";
-  if (a->address < 0)
-    what = "the address is below 0";
+  if (a->address < 0 || a->address > MOST_ELEMENTS)
+    what = "the address is below 0 or beyond all memory";
+  int64_t elements = 1;
   for (int d = 0; d < a->rank; d++) {
-    if (a->device_size[d] < 0)
-      what = "a device size is below 0";
+    if (a->device_size[d] < 1 || a->device_size[d] > MOST_ELEMENTS / elements)
+      what = "device sizes must be at least 1, and all elements countable";
+    else
+      elements *= a->device_size[d];
     const struct sw_spec_coord *c = &a->coord[d];
     if (c->form == SW_COORD_CONST && c->k)
       what = "a constant start needs a symbol of range 1 (z0 + k)";
+    if (c->k > a->device_size[d])
+      what = "a start behind the end of the dim";
     if (c->form == SW_COORD_MOD && d != a->rank - 1)
       what = "Mod may only stand in the last coordinate";
     if ((c->form == SW_COORD_MOD || c->form == SW_COORD_FLOOR) && c->e != sw_format_eps(a->format))
@@ -121,7 +129,8 @@ static enum sw_rc check_op(struct sw_job *job, const struct sw_spec *s, int loop
   if (s->space.n > SW_MAX_LOOPS)
     return fault(job, s, "more than 12 loops");
   for (int i = 0; i < s->space.n; i++)
-    if (s->space.v[i].split < 1 || s->space.v[i].range < 1 || (s->space.v[i].dynamic && s->space.v[i].granularity < 1))
+    if (s->space.v[i].split < 1 || s->space.v[i].range < 1 || s->space.v[i].range > MOST_ELEMENTS ||
+        s->space.v[i].split > MOST_ELEMENTS || (s->space.v[i].dynamic && s->space.v[i].granularity < 1))
       return fault(job, s, sw_arena_printf(job->arena, "%s: range, split and granularity must be at least 1",
                                            s->space.v[i].name));
   enum sw_rc worst = SW_OK;

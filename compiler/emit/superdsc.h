@@ -125,7 +125,8 @@ struct sw_sdsc {
   struct sw_window window[2];
   int n_windows;
   int cores;
-  int *slot; /* cores x SW_N_LABELS */
+  struct sw_labels core_order; /* the dim whose slots vary fastest over the cores first */
+  int *slot;                   /* cores x SW_N_LABELS */
   struct sw_sdsc_tensor *tensor;
   int n_tensors;
   struct sw_sdsc_layout layout[4];
@@ -183,7 +184,7 @@ void sw_bundle_write(const struct sw_bundle *b, struct sw_buf *out);            
 /* Orders of a tensor's dims (4.4): the plain variant skips a gather's row coordinate, the other puts the index
  * tensor's dims there. *stick is none when the last coordinate has no symbol. */
 void sw_sdsc_order(const struct sw_sdsc *s, int tensor, bool plain, struct sw_labels *order, enum sw_label *stick);
-/* Labels of an index tensor's dims but its stick, innermost first. */
+/* Labels of an index tensor's dims, innermost first. */
 void sw_sdsc_index_dims(const struct sw_sdsc *s, int index, struct sw_labels *out);
 
 /* Whether a dim is printed for a layout class: window dims are not, except under KERNEL (9.3). */

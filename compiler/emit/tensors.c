@@ -135,6 +135,14 @@ static void shape_tensor(struct sw_sdsc *s, int i)
   }
 }
 
+static bool is_placeholder(const struct sw_sdsc *s, enum sw_label d)
+{
+  for (int i = 0; i < s->n_tensors; i++)
+    if (s->tensor[i].placeholder == d)
+      return true;
+  return false;
+}
+
 /* Dims that no coordinate of the tensor has but the op needs: they come first, resp. last (5.3). */
 static void inject(struct sw_sdsc *s, int i)
 {
@@ -148,9 +156,9 @@ static void inject(struct sw_sdsc *s, int i)
     t->stride[v] = a->rank < 2 ? a->device_size[0] : a->device_size[a->rank - 2] * a->device_size[a->rank - 1];
     t->max_dim[v] = t->is_value ? 1 : -1;
   }
-  for (int k = 0; k < s->n_tensors; k++)
-    if (s->tensor[k].placeholder != SW_NO_LABEL && sw_labels_has(&t->order, s->tensor[k].placeholder))
-      t->max_dim[s->tensor[k].placeholder] = 1;
+  for (int k = 0; k < t->order.n; k++)
+    if (is_placeholder(s, t->order.v[k]))
+      t->max_dim[t->order.v[k]] = 1;
   if (s->top_one != SW_NO_LABEL && i == s->n_tensors - 1) {
     enum sw_label d = s->top_one;
     sw_labels_add(&t->order, d);
@@ -191,7 +199,7 @@ static void measure(struct sw_sdsc *s, int i)
         continue;
     }
     int p = t->position[d];
-    if (t->is_value)
+    if (t->is_value && !is_placeholder(s, d))
       t->max_dim[d] = max_of_value(s, t, d);
     t->stride[d] = t->placeholder == d ? 1 : elements_from(a, p);
     if (p < 0 || a->coord[p].form == SW_COORD_INDIRECT)
