@@ -9,7 +9,7 @@
   X(compile, "MODEL [-o DIR] [--json] [OPTIONS]", "the pipeline: layouts, plan, SuperDSC", 0)                      \
   X(inspect, "MODEL [--json]", "what the reader saw", 0)                                                           \
   X(solve, "PROBLEM.json [--json]", "the assignment problem alone", 0)                                             \
-  X(place, "PROBLEM.json|.csv [--json]", "the scratchpad problem alone", 0)                                        \
+  X(place, "PROBLEM.json|.csv [--json]", "the scratchpad problem alone", 1)                                        \
   X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 0)                                                         \
   X(verify, "DIR [--model MODEL] [--inputs IO.json]", "checks and executes a result directory", 0)                 \
   X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 0)                         \
