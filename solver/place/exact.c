@@ -92,6 +92,15 @@ static void shrink(struct exact *x, struct sw_cut *cut, int64_t height)
 
 enum outcome { FOUND, NO_SET, SPENT, FAULT };
 
+/* Work for packing a set: a part, or all of it when there is no other set to turn to. */
+static int64_t work_for(const struct exact *x, const bool *in)
+{
+  for (int u = 0; u < x->model->n_units; u++)
+    if (in[u] && !x->model->units[u].required)
+      return share(x, 6);
+  return x->work;
+}
+
 /* Steps 1 and 2 at one height: the best set (need -1), or one of value `need`, that packs. `bound`: what no plan of
  * this height can exceed, as far as proved. */
 static enum outcome select_and_pack(struct exact *x, int64_t height, int64_t need, int64_t *bound)
@@ -125,7 +134,7 @@ static enum outcome select_and_pack(struct exact *x, int64_t height, int64_t nee
       break;
     }
     struct sw_cut cut;
-    enum sw_packed answer = pack(x, m.in, m.merged, height, share(x, 6), &cut);
+    enum sw_packed answer = pack(x, m.in, m.merged, height, work_for(x, m.in), &cut);
     if (answer == SW_PACKED) {
       outcome = m.answer == SW_MASTER_BEST && !given_up ? FOUND : SPENT;
       break;
@@ -158,7 +167,7 @@ static bool has_set(struct exact *x, int64_t height, int64_t need)
 static bool minimise_peak(struct exact *x)
 {
   struct sw_place_result *r = x->r;
-  int64_t g = x->model->granule, low = 0, high = (r->peak + g - 1) / g; /* the least possible one is in (low, high] */
+  int64_t g = x->model->granule, low = -1, high = (r->peak + g - 1) / g; /* the least one is in (low, high] */
   for (int64_t top = high; low + 1 < top && x->work > 0;) {
     int64_t middle = low + (top - low) / 2;
     if (has_set(x, middle * g, r->value))

@@ -313,7 +313,7 @@ static void on_node(glp_tree *tree, void *info)
   if (glp_ios_reason(tree) != GLP_ISELECT)
     return;
   int best = glp_ios_best_node(tree);
-  if (best)
+  if (best && glp_ios_node_bound(tree, best) < g->best_bound) /* the root's is DBL_MAX at first */
     g->best_bound = glp_ios_node_bound(tree, best);
   g->nodes++;
   const struct sw_master *m = g->m;

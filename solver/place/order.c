@@ -85,13 +85,11 @@ static struct key key_of(const struct sw_pack *k, int i, int position, enum orde
   return key;
 }
 
-/* How often an order is repaired: what found no room goes to the front. */
-enum { ROUNDS = 20 };
-
-static bool try_order(struct sw_pack *k, const int *list, int n, struct key *keys, struct span *taken)
+/* Tries the order and then repairs it: what found no room goes to the front. */
+static bool try_order(struct sw_pack *k, const int *list, int n, int rounds, struct key *keys, struct span *taken)
 {
   int64_t front = (int64_t)1 << 61;
-  for (int round = 0; round < ROUNDS; round++) {
+  for (int round = 0; round < rounds; round++) {
     bool fits = true;
     for (int p = 0; p < n; p++)
       k->offset[list[p]] = -1;
@@ -113,7 +111,7 @@ static bool try_order(struct sw_pack *k, const int *list, int n, struct key *key
   return false;
 }
 
-bool sw_pack_by_order(struct sw_pack *k, const int *list, int n)
+bool sw_pack_by_order(struct sw_pack *k, const int *list, int n, int rounds)
 {
   int64_t widest = 0;
   for (int p = 0; p < n; p++)
@@ -124,7 +122,7 @@ bool sw_pack_by_order(struct sw_pack *k, const int *list, int n)
   for (int order = 0; order < N_ORDERS; order++) {
     for (int p = 0; p < n; p++)
       keys[p] = key_of(k, list[p], p, (enum order)order);
-    if (try_order(k, list, n, keys, taken))
+    if (try_order(k, list, n, rounds, keys, taken))
       return true;
   }
   return false;

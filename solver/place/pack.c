@@ -133,7 +133,7 @@ static int by_first(const void *a, const void *b)
 
 static enum sw_packed pack_piece(struct sw_pack *k, const int *list, int n)
 {
-  if (sw_pack_by_order(k, list, n) || sw_pack_glued(k, list, n))
+  if (sw_pack_by_order(k, list, n, 1) || sw_pack_glued(k, list, n) || sw_pack_by_order(k, list, n, 20))
     return SW_PACKED;
   k->by = "search";
   return sw_pack_search(k, list, n);

@@ -44,8 +44,8 @@ enum sw_packed sw_pack(struct sw_pack *k);
 
 /* -- the parts of it; `list` are the items of one piece in order of their first section -- */
 
-/* Lowest free address, item by item, in several orders. */
-bool sw_pack_by_order(struct sw_pack *k, const int *list, int n);
+/* Lowest free address, item by item, in several orders, each repaired until `rounds` are over. */
+bool sw_pack_by_order(struct sw_pack *k, const int *list, int n, int rounds);
 
 /* Undoes cuts: stacks items of equal life, joins items of equal height that follow one another, and packs the result.
  * Never proves anything. */
@@ -53,8 +53,5 @@ bool sw_pack_glued(struct sw_pack *k, const int *list, int n);
 
 /* Depth-first search; exact. */
 enum sw_packed sw_pack_search(struct sw_pack *k, const int *list, int n);
-
-int64_t sw_item_first(const struct sw_item *it);
-int64_t sw_item_last(const struct sw_item *it);
 
 #endif
