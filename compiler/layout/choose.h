@@ -162,6 +162,7 @@ enum sw_rc sw_layout__check(struct sw_choosing *c);
 
 /* For those that insert: a copy of the storage's description under a new name, an op at the end of the new order. */
 int sw_layout__add_storage(struct sw_choosing *c, const struct sw_storage *like, const char *name);
+void sw_layout__place_default(struct sw_choosing *c, int storage);
 int sw_layout__add_op(struct sw_choosing *c, const struct sw_op *op, const char *name);
 /* Reads and writes two storages of one shape in their own order. */
 struct sw_op sw_layout__whole_copy(const struct sw_choosing *c, int from, int to);

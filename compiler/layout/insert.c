@@ -195,22 +195,21 @@ static void place_layouts(struct sw_choosing *c, const struct sw_problem *q)
   }
 }
 
-/* The default layout for whatever no op and no loader gave one: it is written by nobody that we know. */
-static void place_rest(struct sw_choosing *c)
+/* The default layout for scalars and for what nothing writes. */
+void sw_layout__place_default(struct sw_choosing *c, int storage)
 {
-  for (int s = 0; s < c->n_storages; s++) {
-    struct sw_storage *x = &c->p->storages.v[s];
-    struct sw_layout l;
-    if (!x->layout && !x->host_only && sw_layout__default(c, s, sw_format_of(x->dtype), &l))
-      x->layout = keep(c, &l);
-  }
+  struct sw_storage *s = &c->p->storages.v[storage];
+  struct sw_layout l;
+  if (!s->layout && !s->host_only && sw_layout__default(c, storage, sw_format_of(s->dtype), &l))
+    s->layout = keep(c, &l);
 }
 
 enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q)
 {
   int next = 0;
   place_layouts(c, q);
-  place_rest(c);
+  for (int s = 0; s < c->n_storages; s++)
+    sw_layout__place_default(c, s);
   take_names(c);
   for (int i = 0; i < c->p->steps.n; i++) {
     struct sw_step step = c->p->steps.v[i];

@@ -21,6 +21,7 @@ static int zero_scalar(struct sw_choosing *c, enum sw_dtype dtype)
   struct sw_storage zero = {.dtype = dtype};
   int at = sw_layout__add_storage(c, &zero, sw_arena_printf(c->job->arena, "0.0:%s", sw_dtype_text(dtype)));
   c->p->storages.v[at].kind = SW_STORAGE_SCALAR;
+  sw_layout__place_default(c, at);
   return at;
 }
 
@@ -67,7 +68,7 @@ void sw_layout__pad_matmul(struct sw_choosing *c, int op_i)
   const struct sw_storage *y = &c->p->storages.v[op->in[1].storage];
   struct sw_storage shape = {.dtype = y->dtype};
   struct sw_op copy = {.op = SW_OP_IDENTITY, .role = SW_ROLE_PADDING, .n_in = 1, .source = op->source};
-  struct sw_access to[1] = {{.index_input = -1}}, padded = {.index_input = -1};
+  struct sw_access to = {.index_input = -1}, padded = {.index_input = -1};
   int loop[SW_MAX_LOOPS], k_dim = -1, n = sw_layout__matmul_n(op), order[SW_MAX_RANK];
   for (int l = 0; l < op->n_loops; l++)
     if (op->in[1].step[l] && l != n)
@@ -82,7 +83,7 @@ void sw_layout__pad_matmul(struct sw_choosing *c, int op_i)
   for (int d = shape.rank - 1; d >= 0; d--) {
     shape.stride[d] = step;
     step *= shape.size[d];
-    to->step[d] = padded.step[loop[d]] = shape.stride[d];
+    to.step[d] = padded.step[loop[d]] = shape.stride[d];
   }
   struct sw_layout l;
   if (!sw_layout_make(&l, y->layout->format, SW_EA_STANDARD, shape.rank, shape.size, shape.stride, order, shape.rank)) {
@@ -98,7 +99,7 @@ void sw_layout__pad_matmul(struct sw_choosing *c, int op_i)
   c->p->storages.v[storage].layout = sw_arena_copy(c->job->arena, &l, 1, sizeof l);
 
   copy.n_loops = copy.n_written = shape.rank;
-  copy.out = *to;
+  copy.out = to;
   copy.out.storage = storage;
   copy.in[0] = from;
   for (int d = 0; d < SW_MAX_LOOPS; d++)
