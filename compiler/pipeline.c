@@ -1,0 +1,113 @@
+#include "compiler/pipeline.h"
+
+#include "compiler/emit/opspec.h"
+#include "compiler/report/report.h"
+
+#include <string.h>
+#include <time.h>
+
+struct run {
+  struct sw_job *job;
+  const struct sw_options *o;
+  const struct sw_compile_input *in;
+  struct sw_compiled *c;
+};
+
+static enum sw_rc pass_read(struct run *r)
+{
+  return sw_graph_read(r->job, "input", r->in->bytes, r->in->len, r->in->program, &r->c->graph);
+}
+
+static enum sw_rc pass_lower(struct run *r)
+{
+  return sw_lower(r->job, r->o, r->c->graph, &r->c->program);
+}
+
+static enum sw_rc pass_choose(struct run *r)
+{
+  return sw_choose_layouts(r->job, r->o, r->c->program, &r->c->choice);
+}
+
+static enum sw_rc pass_plan(struct run *r)
+{
+  return sw_make_plan(r->job, r->o, r->c->program, &r->c->plan);
+}
+
+static enum sw_rc pass_emit(struct run *r)
+{
+  return sw_emit(r->job, r->o, r->c->program, r->c->plan, &r->c->files);
+}
+
+static const struct {
+  const char *name;
+  enum sw_rc (*run)(struct run *);
+} passes[] = {
+#define X(name, ensures) {#name, pass_##name},
+    SW_PASSES(X)
+#undef X
+};
+
+static double now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Bytes are part of the memory statistics, times of the others: all that differs between two runs lives here. */
+static void add_stats(struct run *r)
+{
+  struct sw_buf *b = SW_NEW(r->job->arena, struct sw_buf);
+  b->arena = r->job->arena;
+  struct sw_jw w = {.out = b, .indent = 1};
+  sw_jw_object(&w);
+  sw_jw_kstr(&w, "format", "stickwright.stats/1");
+  sw_jw_key(&w, "seconds");
+  sw_jw_object(&w);
+  for (int i = 0; i < SW_N_PASSES; i++)
+    sw_jw_kreal(&w, passes[i].name, r->c->seconds[i]);
+  sw_jw_end_object(&w);
+  sw_jw_kint(&w, "arena_bytes", (int64_t)sw_arena_bytes(r->job->arena));
+  sw_jw_end_object(&w);
+  sw_buf_puts(b, "\n");
+  sw_files_add(r->job, &r->c->files, "stats.json", b->p, b->n);
+}
+
+static void dump_state(const struct run *r, enum sw_pass at, struct sw_buf *out)
+{
+  if (at == SW_PASS_read)
+    sw_graph_write_text(r->c->graph, out);
+  else
+    sw_program_write(r->c->program, out);
+}
+
+enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const struct sw_compile_input *in,
+                      const char *dump_after, struct sw_buf *dump, struct sw_compiled *out)
+{
+  struct run r = {job, o, in, out};
+  memset(out, 0, sizeof *out);
+  enum sw_rc rc = SW_OK;
+  for (int i = 0; i < SW_N_PASSES && rc == SW_OK; i++) {
+    double start = now();
+    rc = passes[i].run(&r);
+    out->seconds[i] = now() - start;
+    if (rc == SW_OK && sw_cancelled(job))
+      rc = sw_fail(job, SW_CANCELLED, "cancelled after pass %s", passes[i].name);
+    if (rc == SW_OK && dump_after && !strcmp(dump_after, passes[i].name)) {
+      dump_state(&r, (enum sw_pass)i, dump);
+      return SW_OK;
+    }
+  }
+  if (rc == SW_OK)
+    rc = job->worst; /* a pass must not hide a fault */
+  if (rc != SW_OK)
+    out->files.list.n = 0;
+  out->status = rc != SW_OK ? sw_rc_slug(rc) : out->choice->status;
+  struct sw_buf b = {.arena = job->arena};
+  sw_report_result(&(struct sw_report){job, o, out->status, out->graph, out->program, out->choice, out->plan}, &b);
+  out->result = sw_buf_text(&b);
+  out->result_len = b.n;
+  sw_files_add(job, &out->files, "result.json", out->result, out->result_len);
+  add_stats(&r);
+  return rc;
+}

@@ -1,0 +1,47 @@
+/* The planning pass: core splits and time of every op, kernels, places.
+ *
+ * requires   every storage that is not host_only has a layout
+ * ensures    op.plan and storage.place are set; kernels hold every op once, in program order
+ * preserves  storages, accesses, the meaning of the program */
+#include "compiler/plan/division.h"
+#include "compiler/plan/parts.h"
+#include "compiler/plan/scratchpad.h"
+
+#include "base/options.h"
+
+#include <string.h>
+
+enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, struct sw_program *p)
+{
+  enum sw_rc worst = SW_OK;
+  struct sw_work *w = SW_NEW(job->arena, struct sw_work);
+  for (int i = 0; i < p->ops.n; i++) {
+    struct sw_op *op = &p->ops.v[i];
+    struct sw_op_plan *plan = SW_NEW(job->arena, struct sw_op_plan);
+    for (int l = 0; l < SW_MAX_LOOPS; l++)
+      plan->split[l] = 1;
+    op->plan = plan;
+    int faults = job->faults.n;
+    enum sw_rc rc = sw_work_of(job, o, p, i, w);
+    if (rc == SW_OK)
+      rc = sw_divide(job, w, plan->split);
+    for (; faults < job->faults.n; faults++)
+      job->faults.v[faults].source = op->source;
+    plan->cores = (int)sw_split_product(plan->split, op->n_loops);
+    worst = rc > worst ? rc : worst;
+    if (sw_cancelled(job))
+      return sw_fail(job, SW_CANCELLED, "cancelled while dividing work over the cores");
+  }
+  return worst;
+}
+
+enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
+{
+  struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
+  SW_TRY(sw_divide_program(job, o, p));
+  sw_cut_kernels(job, o, p, plan);
+  SW_TRY(sw_plan_places(job, o, p, plan));
+  sw_predict(job, o, p, plan);
+  *out = plan;
+  return SW_OK;
+}

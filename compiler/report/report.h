@@ -1,0 +1,25 @@
+/* What a compile has to say: result.json for programs, the one-screen summary for people. */
+#ifndef SW_REPORT_H
+#define SW_REPORT_H
+
+#include "base/options.h"
+#include "compiler/plan/plan.h"
+
+/* Parts behind a failed pass are NULL. */
+struct sw_report {
+  const struct sw_job *job;
+  const struct sw_options *options;
+  const char *status;
+  const struct sw_graph *graph;
+  const struct sw_program *program;
+  const struct sw_choice *choice;
+  const struct sw_plan *plan;
+};
+
+/* result.json: docs/formats.md, section "Result". Holds nothing that differs between two runs. */
+void sw_report_result(const struct sw_report *r, struct sw_buf *out);
+
+/* Status, cost, conversions with reasons, split of predicted time, warnings; at most about 40 lines. */
+void sw_report_summary(const struct sw_report *r, struct sw_buf *out);
+
+#endif

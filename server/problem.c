@@ -1,0 +1,52 @@
+#include "server/problem.h"
+
+#include <string.h>
+
+/* Slugs that are not codes of a job: the daemon's own. */
+static const struct {
+  const char *slug, *title;
+} titles[] = {
+    {"infeasible", "No plan exists under the given pins and rules"},
+    {"unsupported", "The graph uses something that is not supported"},
+    {"bad-input", "The input can't be understood"},
+    {"limit", "A limit is exceeded"},
+    {"deadline", "The work took too long"},
+    {"cancelled", "The work was cancelled"},
+    {"usage", "The request is not well formed"},
+    {"io", "Reading or writing failed"},
+    {"internal", "A fault of the service"},
+    {"not-found", "There is no such resource"},
+    {"method", "The resource has no such method"},
+    {"media-type", "The body's media type is not accepted"},
+    {"busy", "Too many requests are waiting"},
+    {"host", "The Host header names another host"},
+};
+
+static const char *title(const char *slug)
+{
+  for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+    if (!strcmp(titles[i].slug, slug))
+      return titles[i].title;
+  return slug;
+}
+
+void sw_problem_write(struct sw_buf *out, const char *slug, unsigned status, const char *detail,
+                      const char *request_id, const struct sw_job *faults)
+{
+  struct sw_jw w = {.out = out, .indent = 1};
+  sw_jw_object(&w);
+  sw_jw_kstr(&w, "type", sw_arena_printf(out->arena, "/problems/%s", slug));
+  sw_jw_kstr(&w, "title", title(slug));
+  sw_jw_kint(&w, "status", status);
+  sw_jw_kstr(&w, "detail", detail);
+  sw_jw_kstr(&w, "request_id", request_id);
+  sw_jw_key(&w, "errors");
+  if (faults) {
+    sw_jw_faults(&w, faults);
+  } else {
+    sw_jw_array(&w);
+    sw_jw_end_array(&w);
+  }
+  sw_jw_end_object(&w);
+  sw_buf_puts(out, "\n");
+}
