@@ -16,11 +16,11 @@
   BOTH(rsub, b - c * a, s(u(b) - u(c) * u(a)))                                                           \
   BOTH(mul, a * b, s(u(a) * u(b)))                                                                       \
   REAL(div, a / b)                                                                                       \
-  BOTH(div_trunc, trunc(a / b), whole_div(a, b))                                                         \
-  BOTH(div_floor, floor_div(a, b), whole_floor_div(a, b))                                                \
-  BOTH(remainder, floor_mod(a, b), s(u(a) - u(whole_floor_div(a, b)) * u(b)))                            \
-  BOTH(fmod, fmod(a, b), s(u(a) - u(whole_div(a, b)) * u(b)))                                            \
-  BOTH(pow, pow(a, b), whole_pow(a, b))                                                                  \
+  BOTH(div_trunc, trunc(a / b), int_div(a, b))                                                         \
+  BOTH(div_floor, floor_div(a, b), int_floor_div(a, b))                                                \
+  BOTH(remainder, floor_mod(a, b), s(u(a) - u(int_floor_div(a, b)) * u(b)))                            \
+  BOTH(fmod, fmod(a, b), s(u(a) - u(int_div(a, b)) * u(b)))                                            \
+  BOTH(pow, pow(a, b), int_pow(a, b))                                                                  \
   BOTH(neg, -a, s(-u(a)))                                                                                \
   BOTH(abs, fabs(a), a < 0 ? s(-u(a)) : a)                                                               \
   BOTH(sign, (double)((a > 0) - (a < 0)), (a > 0) - (a < 0))                                             \

@@ -24,17 +24,17 @@ static int64_t s(uint64_t x)
 }
 
 /* Divisors are not 0: sw_apply has looked. */
-static int64_t whole_div(int64_t a, int64_t b)
+static int64_t int_div(int64_t a, int64_t b)
 {
   return b == -1 ? s(-u(a)) : a / b;
 }
 
-static int64_t whole_floor_div(int64_t a, int64_t b)
+static int64_t int_floor_div(int64_t a, int64_t b)
 {
   return b == -1 ? s(-u(a)) : a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-static int64_t whole_pow(int64_t a, int64_t b)
+static int64_t int_pow(int64_t a, int64_t b)
 {
   if (b < 0)
     return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;

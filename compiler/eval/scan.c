@@ -127,8 +127,7 @@ static void scan(struct sw_call *c, const struct sw_tensor *x, int dim, int64_t 
   for (int d = 0; d < x->rank; d++)
     size[d] = d == dim ? length : x->size[d];
   in_row[dim] = true;
-  struct sw_tensor none = *x, to[2];
-  none.rank = 0;
+  struct sw_tensor to[2];
   if (values >= 0)
     to[0] = sw_call_out(c, values, x->rank, size);
   if (places >= 0)
@@ -200,24 +199,53 @@ void sw_op_topk(struct sw_call *c)
   scan(c, &x, dim, k, sw_call_bool(c, "largest") ? falling : rising, 0, 1);
 }
 
-/* Differences of neighbours, n times. */
+/* self with the optional `prepend` before it and `append` behind it along dim. */
+static struct sw_tensor extended(struct sw_call *c, int dim)
+{
+  static const char *const names[] = {"prepend", "self", "append"};
+  struct sw_tensor parts[3], all = sw_call_tensor(c, "self");
+  int64_t length = 0, at = 0;
+  for (int i = 0; i < 3; i++) {
+    bool there = sw_call_has(c, names[i]);
+    parts[i] = there ? sw_call_tensor(c, names[i]) : all;
+    if (parts[i].rank != all.rank)
+      sw_call_stop(c, SW_INVALID, "%s of rank %d for a tensor of rank %d", names[i], parts[i].rank, all.rank);
+    parts[i].size[dim] = there ? parts[i].size[dim] : 0;
+    length += parts[i].size[dim];
+  }
+  int64_t size[SW_MAX_RANK];
+  for (int d = 0; d < all.rank; d++)
+    size[d] = d == dim ? length : all.size[d];
+  all = sw_call_new(c, all.dtype, all.rank, size);
+  for (int i = 0; i < 3; i++) {
+    struct sw_tensor to = all;
+    to.offset += at * to.stride[dim];
+    to.size[dim] = parts[i].size[dim];
+    sw_call_copy(c, &to, &parts[i]);
+    at += to.size[dim];
+  }
+  return all;
+}
+
+/* Differences of neighbours, n times; of bools whether they differ. */
 void sw_op_diff(struct sw_call *c)
 {
-  if (sw_call_has(c, "prepend") || sw_call_has(c, "append"))
-    sw_call_stop(c, SW_UNSUPPORTED, "prepend and append");
   struct sw_tensor x = sw_call_tensor(c, "self");
   int dim = sw_call_dim(c, "dim", x.rank);
   int64_t n = sw_call_int(c, "n");
   if (x.rank == 0 || n < 0)
     sw_call_stop(c, SW_INVALID, "%lld differences along dim %d", (long long)n, dim);
+  if (sw_call_has(c, "prepend") || sw_call_has(c, "append"))
+    x = extended(c, dim);
   n = n < x.size[dim] ? n : x.size[dim];
   for (int64_t i = 0; i < n; i++) {
     struct sw_tensor low = x, high = x;
     low.size[dim] = high.size[dim] = x.size[dim] - 1;
     high.offset += high.stride[dim];
-    x = sw_call_new(c, sw_call_out_dtype(c, 0), low.rank, low.size);
     struct sw_tensor one = sw_call_scalar(c, (struct sw_number){.kind = SW_NUMBER_BOOL, .i = 1});
-    sw_apply(c, &x, x.dtype == SW_BOOL ? SW_K_bitwise_xor : SW_K_sub, 3, (struct sw_tensor[]){high, low, one}, NULL);
+    x = sw_call_new(c, sw_call_out_dtype(c, 0), low.rank, low.size);
+    sw_apply(c, &x, x.dtype == SW_BOOL ? SW_K_logical_xor : SW_K_sub, x.dtype == SW_BOOL ? 2 : 3,
+             (struct sw_tensor[]){high, low, one}, NULL);
   }
   struct sw_tensor out = sw_call_out(c, 0, x.rank, x.size);
   sw_call_copy(c, &out, &x);

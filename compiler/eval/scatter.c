@@ -99,6 +99,7 @@ static double combine(enum sw_scatter how, double old, double x)
   case SW_SCATTER_MAX:
     return isnan(old) || old > x ? old : x;
   case SW_SCATTER_MIN:
+  case SW_SCATTER_NAMED:
     break;
   }
   return isnan(old) || old < x ? old : x;
