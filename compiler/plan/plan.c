@@ -50,8 +50,10 @@ enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct s
 {
   struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
   SW_TRY(sw_divide_program(job, o, p));
-  place_in_hbm(job, p);
   sw_cut_kernels(job, o, p, plan);
+  if (o->profile == SW_PROFILE_BEST && o->lx)
+    SW_TRY(sw_divide_together(job, o, p));
+  place_in_hbm(job, p);
   sw_predict(job, o, p, plan);
   *out = plan;
   return SW_OK;
