@@ -58,8 +58,12 @@ static bool computes(enum sw_dtype t)
 
 struct tensor lw_argument(struct lower *l, const struct sw_arg *a, enum sw_dtype dtype)
 {
-  if (!lw_is_tensor(l, a))
-    return lw_scalar(l, a->kind == SW_ARG_REAL ? a->r : (double)lw_int_of(l, a), dtype);
+  if (!lw_is_tensor(l, a)) {
+    double x = a->kind == SW_ARG_REAL ? a->r : (double)lw_int_of(l, a);
+    const struct sw_node *n = lw_node(l);
+    bool narrow = n->n_results > 0 && n->results[0] >= 0 && l->values[n->results[0]].narrow;
+    return lw_scalar(l, narrow ? lw_narrowed(x, dtype) : x, dtype);
+  }
   if (lw_constant_elements(l, a->value) && lw_dtype_of_value(l, a->value) != dtype)
     return lw_constant_value(l, a->value, dtype);
   return lw_operand(l, lw_tensor_of_value(l, a->value), dtype);
