@@ -7,7 +7,7 @@
 /* X(name, arguments, what it does, ready) */
 #define SW_VERBS(X)                                                                                                \
   X(compile, "MODEL [-o DIR] [--json] [OPTIONS]", "the pipeline: layouts, plan, SuperDSC", 0)                      \
-  X(inspect, "MODEL [--json]", "what the reader saw", 0)                                                           \
+  X(inspect, "MODEL [--json]", "what the reader saw", 1)                                                           \
   X(solve, "PROBLEM.json [--json]", "the assignment problem alone", 0)                                             \
   X(place, "PROBLEM.json|.csv [--json]", "the scratchpad problem alone", 0)                                        \
   X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 0)                                                         \

@@ -27,6 +27,7 @@ struct sw_value {
   int64_t *size;           /* elements; for a dynamic dim its value at export time until maxima are chosen */
   int64_t *stride, offset; /* elements; what PyTorch computed on the CPU */
   const char **size_expr;  /* NULL when all dims are static, else one text or NULL a dim */
+  const char **stride_expr; /* the same for strides */
   const char *expr;        /* of a symbolic number, in ordinary notation ("8*s39"); NULL when a plain constant */
   int64_t hint;            /* of a symbolic number */
   int node, result;        /* result number of that node; node -1: graph input */
@@ -124,6 +125,21 @@ struct sw_range {
   int64_t min, max;
 };
 
+/* What the file said before wrapped subgraphs were inlined. */
+struct sw_op_count {
+  const char *target;
+  int n;
+};
+
+struct sw_census {
+  int nodes;
+  SW_VEC(struct sw_op_count) ops;          /* of the top graph, by target */
+  SW_VEC(struct sw_op_count) subgraph_ops; /* of all graphs inside */
+  int subgraphs, getitems;                 /* of the top graph: as_graph arguments, results that torch.fx takes with getitem */
+  int static_tensors;                      /* among inputs and results that somebody reads */
+  int64_t static_elements;
+};
+
 struct sw_graph {
   const char *name;       /* file name without folders, or "" */
   const char *form;       /* "pt2", "json", "text" */
@@ -134,6 +150,7 @@ struct sw_graph {
   SW_VEC(struct sw_input) inputs;
   SW_VEC(struct sw_output) outputs; /* mutations first, as in the file */
   SW_VEC(struct sw_range) ranges;
+  struct sw_census census;
 };
 
 /* Reads any of the three forms (by content), resolves names, fills defaults in and verifies: order, references, sizes
@@ -142,6 +159,12 @@ struct sw_graph {
  * can be used. */
 enum sw_rc sw_graph_read(struct sw_job *job, const char *name, const char *bytes, size_t len, const char *program,
                          struct sw_graph **out);
+
+/* Names of the programs in a file: those of an archive, in its order, or one empty name. Faults as sw_graph_read. */
+struct sw_programs {
+  SW_VEC(const char *) names;
+};
+enum sw_rc sw_graph_programs(struct sw_job *job, const char *bytes, size_t len, struct sw_programs *out);
 
 /* The text form. Reading it back gives the same graph (payloads apart), and writing that the same text. */
 void sw_graph_write_text(const struct sw_graph *g, struct sw_buf *out);

@@ -2,34 +2,40 @@
  *
  * requires   every storage that is not host_only has a layout
  * ensures    op.plan and storage.place are set; kernels hold every op once, in program order
- * preserves  storages, ops, accesses */
-#include "compiler/plan/plan.h"
+ * preserves  storages, accesses, the meaning of the program */
+#include "compiler/plan/division.h"
+#include "compiler/plan/parts.h"
 
 #include "base/options.h"
 
-enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
+#include <string.h>
+
+enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, struct sw_program *p)
 {
-  (void)o;
-  struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
-  struct sw_kernel *kernel = NULL;
-  for (int i = 0; i < p->steps.n; i++) {
-    const struct sw_step *step = &p->steps.v[i];
-    if (step->is_host) {
-      kernel = NULL;
-      continue;
-    }
-    if (!kernel) {
-      kernel = SW_PUSH(job->arena, &plan->kernels);
-      kernel->name = sw_arena_printf(job->arena, "sdsc_fused_%d", plan->kernels.n - 1);
-    }
-    *SW_PUSH(job->arena, &kernel->ops) = step->index;
-    struct sw_op_plan *op = SW_NEW(job->arena, struct sw_op_plan);
+  enum sw_rc worst = SW_OK;
+  struct sw_work *w = SW_NEW(job->arena, struct sw_work);
+  for (int i = 0; i < p->ops.n; i++) {
+    struct sw_op *op = &p->ops.v[i];
+    struct sw_op_plan *plan = SW_NEW(job->arena, struct sw_op_plan);
     for (int l = 0; l < SW_MAX_LOOPS; l++)
-      op->split[l] = 1;
-    op->cores = 1;
-    op->kernel = plan->kernels.n - 1;
-    p->ops.v[step->index].plan = op;
+      plan->split[l] = 1;
+    op->plan = plan;
+    int faults = job->faults.n;
+    enum sw_rc rc = sw_work_of(job, o, p, i, w);
+    if (rc == SW_OK)
+      rc = sw_divide(job, w, plan->split);
+    for (; faults < job->faults.n; faults++)
+      job->faults.v[faults].source = op->source;
+    plan->cores = (int)sw_split_product(plan->split, op->n_loops);
+    worst = rc > worst ? rc : worst;
+    if (sw_cancelled(job))
+      return sw_fail(job, SW_CANCELLED, "cancelled while dividing work over the cores");
   }
+  return worst;
+}
+
+static void place_in_hbm(struct sw_job *job, struct sw_program *p)
+{
   for (int s = 0; s < p->storages.n; s++) {
     struct sw_storage *storage = &p->storages.v[s];
     if (!storage->layout)
@@ -38,6 +44,15 @@ enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct s
     place->bytes = sw_layout_bytes(storage->layout);
     storage->place = place;
   }
+}
+
+enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
+{
+  struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
+  SW_TRY(sw_divide_program(job, o, p));
+  place_in_hbm(job, p);
+  sw_cut_kernels(job, o, p, plan);
+  sw_predict(job, o, p, plan);
   *out = plan;
   return SW_OK;
 }

@@ -1,0 +1,193 @@
+/* The time of a kernel: max(compute, memory) + split. Reference: cost-model.md sections 4, 5, 7.
+ *
+ * neg [512,1024] in fp16 reads and writes 1 MiB: 2097152 / 150 + 0.00574 * 1048576 = 20000 ns.
+ * matmul 1024^3 cut m 4, n 8: memory 53981 ns covers 29434 ns of computing. */
+#include "compiler/plan/cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double clamp(double x, double least, double most)
+{
+  return fmin(fmax(x, least), most);
+}
+
+static double positive(double x)
+{
+  return fmax(x, 0);
+}
+
+static double rate_of_transport(const struct sw_transport_fit *t, const struct sw_cost_op *op)
+{
+  double planes = fmax(1, op->cols / 64);
+  return clamp(t->a - t->b * log2(planes) - t->d * log2(fmax(2, op->rows)), t->least, sw_spyre.hbm);
+}
+
+static double rate_of_transpose(const struct sw_cost_op *op)
+{
+  double rate = rate_of_transport(&sw_spyre.transpose, op);
+  if (op->outer >= 8)
+    return rate;
+  return fmax(rate - sw_spyre.transpose_narrow * log2(8 / fmax(1, op->outer)), sw_spyre.transpose_narrow_least);
+}
+
+static double rate_of_broadcast(const struct sw_cost_op *op)
+{
+  if (op->rows <= 0 || op->cols <= 0)
+    return sw_spyre.broadcast_unknown;
+  int regime = op->rows >= 1024 ? 0 : op->cols <= 4096 ? 1 : 2;
+  const struct sw_broadcast_fit *f = &sw_spyre.broadcast[regime][op->row_operand ? 0 : 1];
+  double lr = log2(op->rows), lc = log2(op->cols), d = lc - 6;
+  double rate = f->base + f->rows * lr + f->rows2 * lr * lr + f->cols * lc + f->flat * positive(d - lr) +
+                f->tall * positive(lr - d);
+  return clamp(rate, f->least, f->most);
+}
+
+double sw_traffic_rate(const struct sw_cost_op *op)
+{
+  switch (op->traffic) {
+  case SW_TRAFFIC_SCATTER: return rate_of_transport(&sw_spyre.scatter, op);
+  case SW_TRAFFIC_RESTICKIFY: return sw_spyre.restickify;
+  case SW_TRAFFIC_REDUCE_OUTER: return sw_spyre.reduce_outer;
+  case SW_TRAFFIC_BROADCAST: return rate_of_broadcast(op);
+  case SW_TRAFFIC_TRANSPOSE: return rate_of_transpose(op);
+  case SW_TRAFFIC_CONCAT: return rate_of_transport(&sw_spyre.concat, op);
+  case SW_TRAFFIC_PLAIN: break;
+  }
+  return 0;
+}
+
+double sw_cores_factor(int cores)
+{
+  enum { LAST = sizeof sw_spyre.reduction_cores / sizeof *sw_spyre.reduction_cores - 1 };
+  double at = log2(cores < 1 ? 1 : cores);
+  int low = (int)at;
+  if (low >= LAST)
+    return sw_spyre.reduction_cores[LAST];
+  const double *g = &sw_spyre.reduction_cores[low];
+  return g[0] + (g[1] - g[0]) * (at - low);
+}
+
+/* Both ways at the plain rate, and the turnaround for what overlaps. */
+static double plain_ns(double read, double written)
+{
+  return (read + written) / sw_spyre.hbm + sw_spyre.turnaround * fmin(read, written);
+}
+
+static double read_bytes(const struct sw_cost_op *op)
+{
+  double sum = 0;
+  for (int i = 0; i < op->n_in; i++)
+    sum += op->in[i].bytes;
+  return sum;
+}
+
+/* -- matmul -- */
+
+static double area(const struct sw_matmul_work *m)
+{
+  return m->rows * m->cols;
+}
+
+double sw_compute_ns(const struct sw_cost_op *op)
+{
+  const struct sw_matmul_work *m = &op->matmul;
+  if (!op->is_matmul)
+    return 0;
+  double e = m->rows > 0 ? fmin(1, pow(m->rows / sw_spyre.macs_full_rows, sw_spyre.macs_rows_exponent)) : 1;
+  return m->macs / (op->cores * m->rate * e);
+}
+
+/* Operands that are fetched again because a core's part of the output is too large to be kept. */
+static double spill_bytes(const struct sw_matmul_work *m)
+{
+  double part = sw_spyre.spill_slope * log2(fmax(1, area(m) / sw_spyre.spill_area));
+  return m->operand_bytes * fmin(sw_spyre.spill_most, part);
+}
+
+/* Penalty for uneven splits of large parts: 4096^3 cut m 32 has parts of 128 x 4096 and pays 2060 us. */
+static double split_ns(const struct sw_matmul_work *m)
+{
+  bool by_rows = m->m >= m->n;
+  double longer = by_rows ? m->m_split : m->n_split, shorter = by_rows ? m->n_split : m->m_split;
+  return positive(area(m) - sw_spyre.split_area) * (sw_spyre.split_long * positive(log2(longer / 8)) +
+                                                    sw_spyre.split_short * positive(log2(shorter / 16)));
+}
+
+/* -- kernels -- */
+
+struct shared_read {
+  int storage;
+  double bytes;
+};
+
+static int by_storage(const void *a, const void *b)
+{
+  const struct shared_read *x = a, *y = b;
+  if (x->storage != y->storage)
+    return x->storage < y->storage ? -1 : 1;
+  return (x->bytes < y->bytes) - (x->bytes > y->bytes); /* the largest first */
+}
+
+/* Bytes that a kernel reads: each graph input once, everything else as often as it is read. */
+static double kernel_read_bytes(struct sw_arena *scratch, const struct sw_cost_op *ops, int n)
+{
+  SW_VEC(struct shared_read) inputs = {0};
+  double sum = 0;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < ops[i].n_in; k++) {
+      const struct sw_cost_arg *a = &ops[i].in[k];
+      if (a->is_graph_input)
+        *SW_PUSH(scratch, &inputs) = (struct shared_read){a->storage, a->bytes};
+      else
+        sum += a->bytes;
+    }
+  if (inputs.n)
+    qsort(inputs.v, (size_t)inputs.n, sizeof *inputs.v, by_storage);
+  for (int i = 0; i < inputs.n; i++)
+    if (!i || inputs.v[i].storage != inputs.v[i - 1].storage)
+      sum += inputs.v[i].bytes;
+  return sum;
+}
+
+/* A reduction alone: the only kind of op whose rate the model knows to depend on rows and cores. */
+static double reduction_ns(const struct sw_cost_op *op, double read, double written)
+{
+  const struct sw_cost_arg *largest = &op->in[0];
+  for (int i = 1; i < op->n_in; i++)
+    if (op->in[i].bytes > largest->bytes)
+      largest = &op->in[i];
+  double rate = sw_spyre.row_reduction_least + sw_spyre.row_reduction_more * exp(-largest->rows / sw_spyre.row_reduction_rows);
+  return (read + written) / (fmin(sw_spyre.hbm, rate) * sw_cores_factor(op->cores));
+}
+
+struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_cost_op *ops, int n)
+{
+  struct sw_kernel_time t = {0};
+  double written = 0, spilled = 0, one_by_one = 0;
+  bool any_matmul = false, any_rate = false;
+  for (int i = 0; i < n; i++) {
+    const struct sw_cost_op *op = &ops[i];
+    double rate = sw_traffic_rate(op), read = read_bytes(op);
+    written += op->out.bytes;
+    one_by_one += rate > 0 ? (read + op->out.bytes) / rate : plain_ns(read, op->out.bytes);
+    any_rate |= rate > 0;
+    any_matmul |= op->is_matmul;
+    if (op->is_matmul) {
+      t.compute += sw_compute_ns(op);
+      t.split += split_ns(&op->matmul);
+      spilled += spill_bytes(&op->matmul);
+    }
+  }
+  double read = kernel_read_bytes(scratch, ops, n);
+  if (any_matmul)
+    t.memory = plain_ns(read, written) + spilled / sw_spyre.hbm;
+  else if (any_rate)
+    t.memory = one_by_one;
+  else if (n == 1 && ops[0].is_reduction)
+    t.memory = reduction_ns(&ops[0], read, written);
+  else
+    t.memory = plain_ns(read, written);
+  t.total = fmax(t.compute, t.memory) + t.split;
+  return t;
+}

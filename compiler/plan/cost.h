@@ -1,0 +1,66 @@
+/* Predicted time of kernels. Numbers only; sw_cost_of() makes the numbers from an op. The model predicts relative time,
+ * it is no simulator. Reference: cost-model.md. */
+#ifndef SW_PLAN_COST_H
+#define SW_PLAN_COST_H
+
+#include "compiler/plan/machine.h"
+#include "compiler/plan/plan.h"
+
+/* How an op's traffic with memory runs; all but plain have rates of their own. */
+enum sw_traffic {
+  SW_TRAFFIC_PLAIN,
+  SW_TRAFFIC_SCATTER,      /* a new dim interleaved below the sticks */
+  SW_TRAFFIC_RESTICKIFY,
+  SW_TRAFFIC_REDUCE_OUTER, /* reduction that keeps the stick */
+  SW_TRAFFIC_BROADCAST,    /* one operand smaller than the result */
+  SW_TRAFFIC_TRANSPOSE,    /* [R,M,C] to [M,R,C], sticks kept */
+  SW_TRAFFIC_CONCAT,       /* [R,C] into a slice of [R,k,C] */
+};
+
+struct sw_cost_arg {
+  int storage;
+  bool is_graph_input; /* one that several ops of a kernel read is fetched once */
+  double bytes;        /* moved to or from memory; 0 when in LX */
+  double rows;         /* second-last host dim, 0 when there is none */
+};
+
+struct sw_matmul_work {
+  double macs;
+  double rows, cols;         /* of the output per core; 0 unknown */
+  double m_split, n_split;
+  double m, n;
+  double operand_bytes;      /* both operands without batch */
+  double rate;               /* MAC per ns and core */
+};
+
+struct sw_cost_op {
+  enum sw_traffic traffic;
+  int cores;
+  int n_in;
+  struct sw_cost_arg in[SW_MAX_INPUTS], out;
+  bool is_reduction, is_matmul;
+  double rows, cols, outer;  /* last two and third-last host dims of the output; 0 unknown */
+  bool row_operand;          /* of a broadcast: it varies along the columns */
+  struct sw_matmul_work matmul;
+};
+
+/* ns of one kernel. Shared graph inputs count once and reading overlaps computing, so that it is not the sum of its
+ * ops. */
+struct sw_kernel_time {
+  double total, compute, memory, split;
+};
+struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_cost_op *ops, int n);
+
+/* ns that a matmul computes; 0 for other ops. */
+double sw_compute_ns(const struct sw_cost_op *op);
+
+/* Rate of one op's traffic in GB/s, turnaround included; 0: it shares the plain rate of its kernel. */
+double sw_traffic_rate(const struct sw_cost_op *op);
+
+/* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
+double sw_cores_factor(int cores);
+
+/* The numbers of an op with layouts, splits and places. */
+void sw_cost_of(const struct sw_program *p, const struct sw_op *op, struct sw_cost_op *out);
+
+#endif

@@ -1,0 +1,155 @@
+/* What the time model wants to know of an op. Reference: cost-model.md section 2. */
+#include "compiler/plan/cost.h"
+
+#include <string.h>
+
+static int loops_used(const struct sw_op *op, const struct sw_access *x)
+{
+  int n = 0;
+  for (int l = 0; l < op->n_loops; l++)
+    n += x->step[l] != 0;
+  return n;
+}
+
+/* The written loop that steps through the output's elements one by one: the columns. -1 when there is none. */
+static int column_loop(const struct sw_op *op)
+{
+  for (int l = 0; l < op->n_written; l++)
+    if (op->out.step[l] == 1)
+      return l;
+  return -1;
+}
+
+static double host_dim(const struct sw_storage *s, int from_last)
+{
+  return s->rank >= from_last ? (double)s->size[s->rank - from_last] : 0;
+}
+
+/* Whole storages count, as in the reference; padding included. */
+static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_access *x, double element_bytes)
+{
+  const struct sw_storage *s = &p->storages.v[x->storage];
+  struct sw_cost_arg a = {.storage = x->storage, .rows = host_dim(s, 2)};
+  a.is_graph_input = s->kind == SW_STORAGE_INPUT || s->kind == SW_STORAGE_PARAMETER || s->kind == SW_STORAGE_BUFFER;
+  if (s->layout && !(s->place && s->place->kind == SW_PLACE_LX))
+    a.bytes = element_bytes * (double)sw_layout_elements(s->layout);
+  return a;
+}
+
+/* [R,M,C] to [M,R,C]: both sides walk the columns one by one and the other two dims in opposite order. */
+static bool is_transpose(const struct sw_op *op)
+{
+  const int64_t *in = op->in[0].step, *out = op->out.step;
+  return op->op == SW_OP_IDENTITY && op->n_in == 1 && op->n_loops == 3 && in[2] == 1 && out[2] == 1 && out[0] > out[1] &&
+         in[0] && in[0] < in[1];
+}
+
+static bool is_concat(const struct sw_program *p, const struct sw_op *op)
+{
+  const struct sw_storage *in = &p->storages.v[op->in[0].storage], *out = &p->storages.v[op->out.storage];
+  return op->op == SW_OP_IDENTITY && op->n_in == 1 && in->rank == 2 && out->rank == 3 && out->size[1] >= 2 &&
+         in->size[0] == out->size[0] && in->size[1] == out->size[2];
+}
+
+static bool reads_loop(const struct sw_op *op, int loop)
+{
+  for (int i = 0; i < op->n_in; i++)
+    if (op->in[i].step[loop])
+      return true;
+  return false;
+}
+
+static enum sw_traffic traffic_of(const struct sw_program *p, const struct sw_op *op, struct sw_cost_op *out)
+{
+  const struct sw_layout *l = p->storages.v[op->out.storage].layout;
+  int column = column_loop(op);
+  if (op->op == SW_OP_MATMUL || op->op == SW_OP_MATMULFP8)
+    return SW_TRAFFIC_PLAIN;
+  for (int v = 0; v < op->n_written; v++)
+    if (!reads_loop(op, v) && l->rank > 3 && l->device_size[l->rank - 2] > 0 && l->device_size[l->rank - 2] < 64)
+      return SW_TRAFFIC_SCATTER;
+  if (op->op == SW_OP_RESTICKIFY)
+    return SW_TRAFFIC_RESTICKIFY;
+  if (sw_device_op_is_reduction(op->op)) {
+    for (int i = 0; column >= 0 && i < op->n_in; i++)
+      for (int v = op->n_written; v < op->n_loops; v++)
+        if (op->in[i].step[v] > 1)
+          return SW_TRAFFIC_REDUCE_OUTER;
+    return SW_TRAFFIC_PLAIN;
+  }
+  bool broadcast = false, full = false;
+  for (int i = 0; i < op->n_in; i++) {
+    bool small = loops_used(op, &op->in[i]) < p->storages.v[op->out.storage].rank;
+    if (out->in[i].bytes <= 0)
+      continue;
+    broadcast |= small;
+    full |= !small;
+    out->row_operand |= small && column >= 0 && op->in[i].step[column];
+  }
+  if (broadcast && full)
+    return SW_TRAFFIC_BROADCAST;
+  if (is_transpose(op))
+    return SW_TRAFFIC_TRANSPOSE;
+  return is_concat(p, op) ? SW_TRAFFIC_CONCAT : SW_TRAFFIC_PLAIN;
+}
+
+/* N is the innermost dim of the output, M the next one; everything else is batch. */
+static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct sw_op *op, double bytes)
+{
+  struct sw_matmul_work w = {.macs = 1, .rate = sw_spyre.macs, .m_split = 1, .n_split = 1};
+  int m = -1, n = -1;
+  double k = 1;
+  for (int l = 0; l < op->n_loops; l++) {
+    w.macs *= (double)op->range[l];
+    if (l >= op->n_written) {
+      k *= (double)op->range[l];
+    } else if (n < 0 || op->out.step[l] < op->out.step[n]) {
+      m = n;
+      n = l;
+    } else if (m < 0 || op->out.step[l] < op->out.step[m]) {
+      m = l;
+    }
+  }
+  w.m = m >= 0 ? (double)op->range[m] : 1;
+  w.n = n >= 0 ? (double)op->range[n] : 1;
+  w.m_split = m >= 0 ? (double)op->plan->split[m] : 1;
+  w.n_split = n >= 0 ? (double)op->plan->split[n] : 1;
+  w.rows = w.m > 1 ? w.m / w.m_split : 0;
+  w.cols = w.n > 1 ? w.n / w.n_split : 0;
+  w.operand_bytes = bytes * k * (w.m + w.n);
+
+  int three_dim = 0, default_order = 0;
+  double batch = 1;
+  for (int i = 0; i < op->n_in; i++) {
+    const struct sw_storage *s = &p->storages.v[op->in[i].storage];
+    if (s->rank != 3 || s->size[0] < 2)
+      continue;
+    batch = (double)s->size[0];
+    three_dim++;
+    default_order += s->layout->device_size[s->layout->rank - 2] == s->size[0];
+  }
+  if (three_dim == 1)
+    w.rate = sw_spyre.macs_projection[batch > 4];
+  else if (three_dim == 2 && default_order == 2 && batch >= 4 && op->plan->cores >= 8)
+    w.rate = sw_spyre.macs_default_bmm;
+  return w;
+}
+
+void sw_cost_of(const struct sw_program *p, const struct sw_op *op, struct sw_cost_op *out)
+{
+  const struct sw_storage *result = &p->storages.v[op->out.storage];
+  double bytes = 128.0 / sw_format_eps(result->layout->format);
+  *out = (struct sw_cost_op){.cores = op->plan->cores,
+                             .n_in = op->n_in,
+                             .is_matmul = op->op == SW_OP_MATMUL || op->op == SW_OP_MATMULFP8,
+                             .rows = host_dim(result, 2),
+                             .cols = host_dim(result, 1),
+                             .outer = host_dim(result, 3)};
+  out->is_reduction = sw_device_op_is_reduction(op->op) && !out->is_matmul;
+  for (int i = 0; i < op->n_in; i++)
+    out->in[i] = argument(p, &op->in[i], bytes);
+  out->out = argument(p, &op->out, bytes);
+  out->traffic = traffic_of(p, op, out);
+  if (out->is_matmul)
+    out->matmul = matmul_of(p, op, bytes);
+}

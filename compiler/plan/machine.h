@@ -1,0 +1,37 @@
+/* Every constant of the time model in one table. All of them are fits to measurements of one hardware build.
+ * Reference: cost-model.md sections 1, 4, 5, 7, 8. Rates of memory in GB/s are bytes per ns. */
+#ifndef SW_PLAN_MACHINE_H
+#define SW_PLAN_MACHINE_H
+
+/* Rate of a copy that rearranges stick planes: a - b * log2(planes) - d * log2(rows), at least `least`. */
+struct sw_transport_fit {
+  double a, b, d, least;
+};
+
+/* Rate of an op with one operand broadcast over the other, in lr = log2(rows), lc = log2(columns), d = lc - 6:
+ * base + rows * lr + rows2 * lr * lr + cols * lc + flat * max(0, d - lr) + tall * max(0, lr - d), clamped. */
+struct sw_broadcast_fit {
+  double base, rows, rows2, cols, flat, tall, least, most;
+};
+
+struct sw_machine {
+  double hbm;        /* one direction */
+  double turnaround; /* ns per byte that is read as well as written */
+  double restickify, reduce_outer, broadcast_unknown;
+  struct sw_transport_fit scatter, transpose, concat;
+  double transpose_narrow, transpose_narrow_least; /* GB/s lost per halving of a middle dim under 8 */
+  struct sw_broadcast_fit broadcast[3][2]; /* many rows; few rows, narrow; few rows, wide: row operand, other operand */
+  double row_reduction_least, row_reduction_more, row_reduction_rows; /* least + more * exp(-rows / rows) */
+  double reduction_cores[6]; /* part of the rate on 1, 2, 4, 8, 16, 32 cores */
+
+  double macs; /* per ns and core */
+  double macs_default_bmm; /* both operands of a bmm have the batch in the second-last device dim */
+  double macs_projection[2]; /* 3-D by 2-D: batch up to 4, above */
+  double macs_full_rows, macs_rows_exponent; /* efficiency (rows / full)^exponent */
+  double spill_area, spill_slope, spill_most; /* of a core's part of the output, in elements */
+  double split_area, split_long, split_short; /* ns per element above the area and doubling of a split */
+};
+
+extern const struct sw_machine sw_spyre;
+
+#endif

@@ -1,0 +1,99 @@
+/* The numbers of work division, taken from an op of the program. */
+#include "base/options.h"
+#include "compiler/plan/division.h"
+
+#include <string.h>
+
+static double number(const struct sw_named_number *v, int n, const char *name)
+{
+  for (int i = 0; i < n; i++)
+    if (!strcmp(v[i].name, name))
+      return v[i].value;
+  return 0;
+}
+
+/* A parameter of a window op, wherever its lowering put it. */
+static double window_number(const struct sw_op *op, const char *name)
+{
+  double x = number(op->conv.v, op->conv.n, name);
+  return x > 0 ? x : number(op->constants.v, op->constants.n, name);
+}
+
+static void describe_window(const struct sw_op *op, struct sw_work *w)
+{
+  static const char *const strides[] = {"stride_i", "stride_j", "stride_h", "stride_w"};
+  if (op->op != SW_OP_CONV2D && op->op != SW_OP_DEPTHWISE && op->op != SW_OP_AVGPOOL)
+    return;
+  for (int i = 0; i < 4; i++)
+    if (window_number(op, strides[i]) > 1)
+      w->strided_window = 2;
+  w->window = (window_number(op, "kernel_h") > 1) + (window_number(op, "kernel_w") > 1);
+}
+
+static enum sw_work_kind kind_of(enum sw_device_op op)
+{
+  switch (op) {
+  case SW_OP_MATMUL: return SW_WORK_MATMUL;
+  case SW_OP_MATMULFP8: return SW_WORK_MATMUL_FP8;
+  case SW_OP_TOPKVALUE:
+  case SW_OP_TOPKINDEX: return SW_WORK_TOPK;
+  case SW_OP_RESTICKIFY: return SW_WORK_RESTICKIFY;
+  default: return SW_WORK_PLAIN;
+  }
+}
+
+static bool same_access(const struct sw_access *a, const struct sw_access *b, int n_loops)
+{
+  return a->storage == b->storage && a->offset == b->offset && a->index_input == b->index_input &&
+         !memcmp(a->step, b->step, (size_t)n_loops * sizeof *a->step);
+}
+
+/* False when the access has no device coordinates, which the layout pass rules out. */
+static bool describe_tensor(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
+                            struct sw_work_tensor *t)
+{
+  const struct sw_storage *s = &p->storages.v[x->storage];
+  const struct sw_layout *l = s->layout;
+  t->name = s->name;
+  t->rank = l->rank;
+  memcpy(t->device_size, l->device_size, sizeof t->device_size);
+  t->two_dim_stick = l->arrangement == SW_EA_QFP8WT;
+  return sw_layout_coords(l, op, x, t->coord);
+}
+
+enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int index,
+                      struct sw_work *w)
+{
+  static const char *const names[SW_MAX_LOOPS] = {"c0", "c1", "c2", "c3", "c4",  "c5",
+                                                  "c6", "c7", "c8", "c9", "c10", "c11"};
+  const struct sw_op *op = &p->ops.v[index];
+  *w = (struct sw_work){.op = op->name,
+                        .kind = kind_of(op->op),
+                        .cores = (int)o->cores,
+                        .n_vars = op->n_loops,
+                        .n_written = op->n_written,
+                        .pads_output = op->op == SW_OP_EXP || op->op == SW_OP_RESTICKIFY,
+                        .whole_padded = o->profile == SW_PROFILE_BEST};
+  describe_window(op, w);
+  for (int v = 0; v < op->n_loops; v++) {
+    w->var[v].name = names[v];
+    w->var[v].size = op->range[v];
+    w->out_step[v] = op->out.step[v];
+  }
+  bool fine = true;
+  w->indirect = op->out.index_input >= 0;
+  for (int i = 0; i < op->n_in; i++) {
+    bool seen = !p->storages.v[op->in[i].storage].layout;
+    for (int earlier = 0; earlier < i && !seen; earlier++)
+      seen = same_access(&op->in[earlier], &op->in[i], op->n_loops);
+    w->indirect |= op->in[i].index_input >= 0;
+    if (!seen)
+      fine &= describe_tensor(p, op, &op->in[i], &w->in[w->n_in++]);
+  }
+  fine &= describe_tensor(p, op, &op->out, &w->out);
+  if (!fine) {
+    sw_fault(job, SW_INTERNAL, "%s: an access has no device coordinates in the chosen layout", op->name)->node = op->name;
+    return SW_INTERNAL;
+  }
+  return sw_work_settle(job, w);
+}

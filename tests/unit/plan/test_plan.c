@@ -1,0 +1,195 @@
+/* The pass on a program made by hand: y = cat(x @ w, x @ w), then a host step, then z = exp(y). */
+#include "../unit.h"
+
+#include "base/options.h"
+#include "compiler/plan/plan.h"
+
+#include <string.h>
+
+enum { X, W, T, Y, Z, N_STORAGES };
+
+static struct sw_layout *default_2d(struct sw_arena *a, int64_t rows, int64_t cols)
+{
+  struct sw_layout *l = SW_NEW(a, struct sw_layout);
+  int64_t size[2] = {rows, cols}, stride[2] = {cols, 1};
+  int order[2] = {0, 1};
+  assert_true(sw_layout_make(l, SW_FORMAT_FP16, SW_EA_STANDARD, 2, size, stride, order, 2));
+  return l;
+}
+
+static void add_storage(struct sw_arena *a, struct sw_program *p, const char *name, enum sw_storage_kind kind,
+                        int64_t rows, int64_t cols)
+{
+  struct sw_storage *s = SW_PUSH(a, &p->storages);
+  *s = (struct sw_storage){.name = name, .kind = kind, .dtype = SW_F16, .rank = 2, .input = -1};
+  s->size[0] = rows, s->size[1] = cols;
+  s->stride[0] = cols, s->stride[1] = 1;
+  s->layout = default_2d(a, rows, cols);
+}
+
+static struct sw_op *add_op(struct sw_arena *a, struct sw_program *p, const char *name, enum sw_device_op device_op,
+                            enum sw_op_role role, int node)
+{
+  struct sw_op *op = SW_PUSH(a, &p->ops);
+  *op = (struct sw_op){.name = name, .op = device_op, .role = role, .out.index_input = -1};
+  *SW_PUSH(a, &op->nodes) = node;
+  *SW_PUSH(a, &p->steps) = (struct sw_step){.is_host = false, .index = p->ops.n - 1};
+  return op;
+}
+
+static struct sw_access at(int storage, int64_t offset, int64_t s0, int64_t s1, int64_t s2)
+{
+  return (struct sw_access){.storage = storage, .offset = offset, .step = {s0, s1, s2}, .index_input = -1};
+}
+
+static void add_copy(struct sw_arena *a, struct sw_program *p, const char *name, int node, int64_t offset)
+{
+  struct sw_op *op = add_op(a, p, name, SW_OP_IDENTITY, SW_ROLE_WRITE, node);
+  op->n_loops = op->n_written = 2;
+  op->range[0] = 128, op->range[1] = 1024;
+  op->n_in = 1;
+  op->in[0] = at(T, 0, 1024, 1, 0);
+  op->out = at(Y, offset, 1024, 1, 0);
+}
+
+static struct sw_program *program(struct sw_job *job)
+{
+  struct sw_arena *a = job->arena;
+  struct sw_program *p = SW_NEW(a, struct sw_program);
+  struct sw_graph *g = SW_NEW(a, struct sw_graph);
+  p->graph = g;
+  SW_PUSH(a, &g->nodes)->target = "aten.mm.default";
+  SW_PUSH(a, &g->nodes)->target = "aten.cat.default";
+  SW_PUSH(a, &g->nodes)->target = "aten.exp.default";
+  add_storage(a, p, "x", SW_STORAGE_INPUT, 128, 256);
+  add_storage(a, p, "w", SW_STORAGE_PARAMETER, 256, 1024);
+  add_storage(a, p, "t", SW_STORAGE_TEMPORARY, 128, 1024);
+  add_storage(a, p, "y", SW_STORAGE_TEMPORARY, 256, 1024);
+  add_storage(a, p, "z", SW_STORAGE_TEMPORARY, 256, 1024);
+
+  struct sw_op *mm = add_op(a, p, "mm", SW_OP_MATMUL, SW_ROLE_PLAIN, 0);
+  mm->n_loops = 3, mm->n_written = 2;
+  mm->range[0] = 128, mm->range[1] = 1024, mm->range[2] = 256;
+  mm->n_in = 2;
+  mm->in[0] = at(X, 0, 256, 0, 1);
+  mm->in[1] = at(W, 0, 0, 1, 1024);
+  mm->out = at(T, 0, 1024, 1, 0);
+  add_copy(a, p, "cat_0", 1, 0);
+  add_copy(a, p, "cat_1", 1, 128 * 1024);
+  *SW_PUSH(a, &p->steps) = (struct sw_step){.is_host = true};
+  SW_PUSH(a, &p->host_steps)->name = "sin";
+  struct sw_op *e = add_op(a, p, "exp", SW_OP_EXP, SW_ROLE_PLAIN, 2);
+  e->n_loops = e->n_written = 2;
+  e->range[0] = 256, e->range[1] = 1024;
+  e->n_in = 1;
+  e->in[0] = at(Y, 0, 1024, 1, 0);
+  e->out = at(Z, 0, 1024, 1, 0);
+  return p;
+}
+
+static struct sw_plan *plan_with(struct sw_job *job, struct sw_program *p, enum sw_profile profile)
+{
+  struct sw_options o;
+  struct sw_plan *plan = NULL;
+  sw_options_init(&o);
+  o.profile = profile;
+  sw_options_settle(&o);
+  o.lx = o.pool = false;
+  assert_int_equal(sw_make_plan(job, &o, p, &plan), SW_OK);
+  return plan;
+}
+
+static void host_steps_cut_kernels(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_plan *plan = plan_with(&job, program(&job), SW_PROFILE_BEST);
+  assert_int_equal(plan->kernels.n, 2);
+  assert_string_equal(plan->kernels.v[0].name, "sdsc_fused_cat_mm_0");
+  assert_string_equal(plan->kernels.v[1].name, "sdsc_fused_exp_1");
+  assert_int_equal(plan->kernels.v[0].ops.n, 3);
+  sw_arena_free(job.arena);
+}
+
+static void the_reference_also_cuts_at_destinations(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_program *p = program(&job);
+  struct sw_plan *plan = plan_with(&job, p, SW_PROFILE_TORCH_SPYRE);
+  assert_int_equal(plan->kernels.n, 3);
+  assert_string_equal(plan->kernels.v[0].name, "sdsc_fused_mm_0");
+  assert_string_equal(plan->kernels.v[1].name, "sdsc_fused_cat_1");
+  assert_string_equal(plan->kernels.v[2].name, "sdsc_fused_exp_2");
+  assert_int_equal(p->ops.v[2].plan->kernel, 1);
+  sw_arena_free(job.arena);
+}
+
+/* work-division.md 19.1: linear 128 x 256 x 1024 is cut m 4, n 8. */
+static void ops_get_their_splits_and_times(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_program *p = program(&job);
+  struct sw_plan *plan = plan_with(&job, p, SW_PROFILE_BEST);
+  const struct sw_op_plan *mm = p->ops.v[0].plan;
+  assert_true(mm->split[0] == 4 && mm->split[1] == 8 && mm->split[2] == 1);
+  assert_int_equal(mm->cores, 32);
+  double sum = 0;
+  for (int i = 0; i < p->ops.n; i++)
+    sum += p->ops.v[i].plan->time.total;
+  assert_true(sum > 0 && sum > plan->predicted_ns * 0.999999 && sum < plan->predicted_ns * 1.000001);
+  /* exp moves 2 * 512 KiB at 150 GB/s, one way of it at the turnaround */
+  double exp_ns = 2 * 524288 / 150.0 + 0.00574 * 524288;
+  assert_true(p->ops.v[3].plan->time.total > exp_ns - 1e-6 && p->ops.v[3].plan->time.total < exp_ns + 1e-6);
+  sw_arena_free(job.arena);
+}
+
+/* 131072 x 5120 as a conversion: no split lets a core address both sides (work-division.md 6, example C). */
+static void tensors_over_the_span_are_faults(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_arena *a = job.arena;
+  struct sw_program *p = SW_NEW(a, struct sw_program);
+  struct sw_graph *g = SW_NEW(a, struct sw_graph);
+  p->graph = g;
+  SW_PUSH(a, &g->nodes)->target = "aten.clone.default";
+  add_storage(a, p, "big", SW_STORAGE_INPUT, 5120, 131072);
+  add_storage(a, p, "turned", SW_STORAGE_TEMPORARY, 5120, 131072);
+  struct sw_layout *l = SW_NEW(a, struct sw_layout);
+  *l = *p->storages.v[1].layout;
+  *l = (struct sw_layout){.rank = 3, .device_size = {80, 131072, 64}, .stride_map = {64 * 131072, 1, 131072}};
+  p->storages.v[1].layout = l;
+  struct sw_op *op = add_op(a, p, "turn", SW_OP_RESTICKIFY, SW_ROLE_CONVERSION, 0);
+  op->n_loops = op->n_written = 2;
+  op->range[0] = 5120, op->range[1] = 131072;
+  op->n_in = 1;
+  op->in[0] = at(0, 0, 131072, 1, 0);
+  op->out = at(1, 0, 131072, 1, 0);
+  struct sw_options o;
+  struct sw_plan *plan = NULL;
+  sw_options_init(&o);
+  sw_options_settle(&o);
+  assert_int_equal(sw_make_plan(&job, &o, p, &plan), SW_LIMIT);
+  assert_null(plan);
+  const struct sw_fault *f = &job.faults.v[0];
+  assert_string_equal(f->node, "turn");
+  assert_string_equal(f->tensor, "turned");
+  assert_int_equal(f->value, 335544320);
+  assert_int_equal(f->limit, 268431360);
+  assert_non_null(strstr(f->detail, "[80,131072,64]"));
+  assert_non_null(f->advice);
+  sw_arena_free(job.arena);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(host_steps_cut_kernels),
+      cmocka_unit_test(the_reference_also_cuts_at_destinations),
+      cmocka_unit_test(ops_get_their_splits_and_times),
+      cmocka_unit_test(tensors_over_the_span_are_faults),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
