@@ -65,7 +65,8 @@ static bool lookup(struct run *r, const char *s, int64_t *out)
 
 static void define(struct run *r, const char *s, int64_t value)
 {
-  r->values.v[value_place(r, s, word(s))] = value;
+  int at = value_place(r, s, word(s)); /* may move the values */
+  r->values.v[at] = value;
 }
 
 /* "#map_0 = affine_map<(d0, d1)[s0] -> (s0 + 65536*d0 + 2097152*d1)>" */
