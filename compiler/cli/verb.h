@@ -10,7 +10,7 @@
   X(inspect, "MODEL [--json]", "what the reader saw", 1)                                                           \
   X(solve, "PROBLEM.json [--json]", "the assignment problem alone", 0)                                             \
   X(place, "PROBLEM.json|.csv [--json]", "the scratchpad problem alone", 0)                                        \
-  X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 0)                                                         \
+  X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 1)                                                         \
   X(verify, "DIR [--model MODEL] [--inputs IO.json]", "checks and executes a result directory", 0)                 \
   X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 0)                         \
   X(explain, "DIR NAME", "why a storage has its layout, a conversion its place", 0)                                \

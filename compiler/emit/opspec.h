@@ -34,7 +34,17 @@ struct sw_spec_arg {
   int64_t address;         /* arg_index for HBM, else bytes */
   const char *name;        /* index tensors, else NULL */
   const char *tile_advance; /* text of the expression, or NULL */
-  struct sw_work_division *work_division; /* LX relayout only, else NULL */
+  const struct sw_work_division *work_division; /* LX relayout only, else NULL */
+};
+
+/* How a tensor in LX is spread over the cores, where that differs from the op's own splits (superdsc.md 9.5): the core
+ * numbered c owns slice (c / below) mod n of the symbol. */
+struct sw_work_slice {
+  const char *symbol;
+  int64_t n, below;
+};
+struct sw_work_division {
+  SW_VEC(struct sw_work_slice) slices;
 };
 
 struct sw_spec_symbol {
@@ -57,9 +67,12 @@ struct sw_spec {
   SW_VEC(struct sw_spec_arg) args;     /* index tensors, inputs, output last */
   SW_VEC(struct sw_named_number) constants, conv;
   bool shared_weight_unit_bmm;
+  const char *pad_type;    /* of a depthwise convolution, else NULL */
   int n_tile_levels;       /* tiled_symbols, innermost first */
-  const char ***tiled_symbols;
-  int *n_tiled_symbols;
+  struct sw_tile_level {
+    const char **symbols;
+    int n;
+  } *tile_levels;
   SW_VEC(struct sw_named_number) tile_trip_counts;
   int64_t *node_output_ranges;
   int n_node_output_ranges;
@@ -68,6 +81,7 @@ struct sw_spec {
 
 struct sw_opspecs {
   const char *name; /* of the case or kernel */
+  const char *note; /* for a person, or NULL */
   int64_t pool_bytes;
   bool k_fast; /* config.core_id_k_fast_emission, default true */
   SW_VEC(struct sw_spec *) specs;

@@ -1,0 +1,470 @@
+/* Storages and device ops. Every function appends at most a few ops to the program; with an unknown operand it appends
+ * nothing and gives an unknown tensor. */
+#include "compiler/lower/lower.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void lw_contiguous_strides(int rank, const int64_t *size, int64_t *stride)
+{
+  int64_t n = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    stride[d] = n;
+    n *= size[d] > 0 ? size[d] : 1;
+  }
+}
+
+/* Dims in descending order of stride (size-1 dims keep their place in dim order: their stride says nothing), then
+ * strides without gaps: size [4,3,5] stride [1,100,4] is ordered 1,2,0 and becomes [1,20,4]. */
+void lw_dense_strides(int rank, const int64_t *size, const int64_t *like, int64_t *stride)
+{
+  int order[SW_MAX_RANK], n = 0;
+  for (int d = 0; d < rank; d++) {
+    if (size[d] > 1 && like[d] <= 0) {
+      lw_contiguous_strides(rank, size, stride);
+      return;
+    }
+    int at = n;
+    if (size[d] > 1)
+      while (at > 0 && size[order[at - 1]] > 1 && like[order[at - 1]] < like[d])
+        at--;
+    memmove(order + at + 1, order + at, (size_t)(n - at) * sizeof *order);
+    order[at] = d;
+    n++;
+  }
+  int64_t step = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    stride[order[i]] = step;
+    step *= size[order[i]] > 0 ? size[order[i]] : 1;
+  }
+}
+
+static const char *intermediate_name(struct lower *l)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  return sw_arena_printf(l->arena, "%s:%d", v ? v->name : lw_node(l)->name, ++l->n_named);
+}
+
+static int add_storage(struct lower *l, enum sw_storage_kind kind, enum sw_dtype dtype, const char *name)
+{
+  struct sw_storage *s = SW_PUSH(l->arena, &l->program->storages);
+  s->kind = kind;
+  s->dtype = dtype;
+  s->name = name;
+  s->input = -1;
+  return l->program->storages.n - 1;
+}
+
+struct tensor lw_new(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride)
+{
+  struct tensor t = {.dtype = dtype, .rank = rank};
+  t.storage = add_storage(l, SW_STORAGE_TEMPORARY, dtype, intermediate_name(l));
+  struct sw_storage *s = &l->program->storages.v[t.storage];
+  s->rank = rank;
+  for (int d = 0; d < rank; d++)
+    t.size[d] = s->size[d] = size[d];
+  if (stride)
+    lw_dense_strides(rank, size, stride, t.stride);
+  else
+    lw_contiguous_strides(rank, size, t.stride);
+  memcpy(s->stride, t.stride, sizeof s->stride);
+  return t;
+}
+
+static bool equal_sizes(int rank, const int64_t *a, const int64_t *b)
+{
+  for (int d = 0; d < rank; d++)
+    if (a[d] != b[d])
+      return false;
+  return true;
+}
+
+/* Reference: layouts.md 3.1. A tensor of the shape of the node's result lies as PyTorch laid the result out. */
+struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, int n_in,
+                          const struct tensor *in)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  if (v && v->kind == SW_VALUE_TENSOR && v->rank == rank && equal_sizes(rank, size, v->size))
+    return lw_new(l, dtype, rank, size, v->stride);
+  int64_t agreed[SW_MAX_RANK], own[SW_MAX_RANK];
+  bool any = false;
+  for (int i = 0; i < n_in; i++) {
+    if (in[i].rank != rank || !equal_sizes(rank, size, in[i].size))
+      continue;
+    lw_dense_strides(rank, size, in[i].stride, own);
+    if (any && !equal_sizes(rank, own, agreed))
+      return lw_new(l, dtype, rank, size, NULL);
+    memcpy(agreed, own, sizeof agreed);
+    any = true;
+  }
+  return lw_new(l, dtype, rank, size, any ? agreed : NULL);
+}
+
+struct tensor lw_scalar(struct lower *l, double value, enum sw_dtype dtype)
+{
+  struct {
+    double value;
+    int64_t dtype;
+  } key = {value, dtype};
+  int64_t at = sw_map_get(&l->scalars, &key, sizeof key);
+  if (at < 0) {
+    char text[32];
+    if (isfinite(value))
+      sw_real_text(text, value);
+    else
+      snprintf(text, sizeof text, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+    at = add_storage(l, SW_STORAGE_SCALAR, dtype, sw_arena_printf(l->arena, "%s:%s", text, sw_dtype_text(dtype)));
+    l->program->storages.v[at].fill = value;
+    sw_map_set(&l->scalars, &key, sizeof key, at);
+  }
+  return (struct tensor){.storage = (int)at, .dtype = dtype};
+}
+
+/* -- what an op may see (reference: ops.md 1.2) -- */
+
+static bool takes_float32(enum sw_device_op op)
+{
+  switch (op) {
+  case SW_OP_ADD: case SW_OP_SUB: case SW_OP_MUL: case SW_OP_DIV: case SW_OP_RELU: case SW_OP_RECIPROCAL:
+  case SW_OP_MEAN: case SW_OP_SUM: case SW_OP_MAX: case SW_OP_MIN: case SW_OP_LAYERNORMSCALE: case SW_OP_ABS:
+  case SW_OP_NEG: case SW_OP_EXP: case SW_OP_SIGMOID: case SW_OP_EXX2: case SW_OP_LAYERNORMNORM: case SW_OP_SQRT:
+  case SW_OP_RSQRT: case SW_OP_TOPKVALUE: case SW_OP_TOPKINDEX: case SW_OP_FLOOR: case SW_OP_MAXIMUM:
+  case SW_OP_MINIMUM: case SW_OP_GT: case SW_OP_GE: case SW_OP_LT: case SW_OP_LE: case SW_OP_EQ: case SW_OP_NE:
+  case SW_OP_PROD:
+    return true;
+  default:
+    return false;
+  }
+}
+
+static bool takes(enum sw_device_op op, enum sw_dtype lanes)
+{
+  switch (op) {
+  case SW_OP_IDENTITY: case SW_OP_DL16TOFP32: case SW_OP_FP32TODL16: case SW_OP_FP8TODL16:
+    return true;
+  default:
+    break;
+  }
+  switch (lanes) {
+  case SW_F16: case SW_BF16:
+    return true;
+  case SW_F32:
+    return takes_float32(op);
+  case SW_F8E4M3: case SW_F8E5M2:
+    return op == SW_OP_QFP8CH || op == SW_OP_QFP8WT || op == SW_OP_MATMULFP8;
+  default:
+    return false;
+  }
+}
+
+enum sw_dtype lw_lanes(struct lower *l, struct tensor t)
+{
+  if (!lw_known(t) || t.dtype != SW_BOOL)
+    return t.dtype;
+  return t.storage < l->cap_bool32 && l->is_bool32[t.storage] ? SW_F32 : SW_F16;
+}
+
+static void set_bool32(struct lower *l, int storage)
+{
+  if (storage >= l->cap_bool32) {
+    int cap = 2 * storage + 64;
+    bool *v = SW_NEW_N(l->arena, bool, cap);
+    if (l->cap_bool32)
+      memcpy(v, l->is_bool32, (size_t)l->cap_bool32 * sizeof *v);
+    l->is_bool32 = v;
+    l->cap_bool32 = cap;
+  }
+  l->is_bool32[storage] = true;
+}
+
+static bool check_formats(struct lower *l, enum sw_device_op op, struct tensor out, int n_in, const struct tensor *in)
+{
+  for (int i = 0; i <= n_in; i++) {
+    struct tensor t = i < n_in ? in[i] : out;
+    enum sw_dtype lanes = lw_lanes(l, t);
+    if (!takes(op, lanes)) {
+      lw_refuse(l,
+                lanes == SW_F32 ? "compute this in float16: cast the operands before the node"
+                                : "the device computes in float16 and float32 only: cast before the node",
+                "the device has no %s on %s", sw_device_op_name(op), sw_dtype_torch(lanes));
+      return false;
+    }
+  }
+  return true;
+}
+
+/* -- ops -- */
+
+static struct sw_access access_of(struct tensor t, int n_loops, const int64_t *range)
+{
+  struct sw_access x = {.storage = t.storage, .offset = t.offset, .index_input = -1};
+  for (int d = 0, at = 0; d < n_loops; d++)
+    if (range[d] != 1)
+      x.step[at++] = t.stride[d];
+  return x;
+}
+
+struct sw_op *lw_nest(struct lower *l, enum sw_device_op op, enum sw_op_role role, int n_written, int n_loops,
+                      const int64_t *range, struct tensor out, int n_in, const struct tensor *in)
+{
+  bool known = lw_known(out);
+  for (int i = 0; i < n_in; i++)
+    known = known && lw_known(in[i]);
+  if (!known || !check_formats(l, op, out, n_in, in))
+    return NULL;
+  int loops = 0, written = 0;
+  for (int d = 0; d < n_loops; d++) {
+    if (range[d] == 0)
+      return NULL;
+    if (range[d] != 1) {
+      loops++;
+      written += d < n_written;
+    }
+  }
+  if (loops > SW_MAX_LOOPS) {
+    lw_refuse(l, "merge dims before this node", "%d loops, the limit is %d", loops, SW_MAX_LOOPS);
+    return NULL;
+  }
+  struct sw_op *o = SW_PUSH(l->arena, &l->program->ops);
+  o->op = op;
+  o->role = role;
+  for (int d = 0; d < n_loops; d++)
+    if (range[d] != 1)
+      o->range[o->n_loops++] = range[d];
+  o->n_written = written;
+  o->n_in = n_in;
+  for (int i = 0; i < n_in; i++)
+    o->in[i] = access_of(in[i], n_loops, range);
+  o->out = access_of(out, n_loops, range);
+  *SW_PUSH(l->arena, &o->nodes) = l->node;
+  o->source = lw_node(l)->source;
+  struct sw_step *s = SW_PUSH(l->arena, &l->program->steps);
+  s->index = l->program->ops.n - 1;
+  return o;
+}
+
+void lw_constant(struct lower *l, struct sw_op *op, const char *name, double value)
+{
+  if (op)
+    *SW_PUSH(l->arena, &op->constants) = (struct sw_named_number){name, value};
+}
+
+struct tensor lw_pointwise(struct lower *l, enum sw_device_op op, enum sw_dtype dtype, int n_in, const struct tensor *in)
+{
+  struct tensor x[SW_MAX_INPUTS];
+  int rank;
+  int64_t size[SW_MAX_RANK];
+  for (int i = 0; i < n_in; i++)
+    if (!lw_known(in[i]))
+      return lw_unknown();
+  if (!lw_broadcast(n_in, in, &rank, size))
+    return lw_refuse(l, NULL, "the shapes of the operands do not broadcast");
+  for (int i = 0; i < n_in; i++)
+    x[i] = lw_expand(l, in[i], rank, size);
+  struct tensor out = lw_new_like(l, dtype, rank, size, n_in, in);
+  if (dtype == SW_BOOL && lw_lanes(l, in[0]) == SW_F32)
+    set_bool32(l, out.storage);
+  lw_nest(l, op, SW_ROLE_PLAIN, rank, rank, size, out, n_in, x);
+  return l->failed ? lw_unknown() : out;
+}
+
+struct tensor lw_unary(struct lower *l, enum sw_device_op op, struct tensor x)
+{
+  return lw_pointwise(l, op, x.dtype, 1, &x);
+}
+
+static bool is_comparison(enum sw_device_op op)
+{
+  return op == SW_OP_EQ || op == SW_OP_NE || op == SW_OP_GT || op == SW_OP_GE || op == SW_OP_LT || op == SW_OP_LE;
+}
+
+struct tensor lw_binary(struct lower *l, enum sw_device_op op, struct tensor a, struct tensor b)
+{
+  struct tensor in[] = {a, b};
+  return lw_pointwise(l, op, is_comparison(op) ? SW_BOOL : a.dtype, 2, in);
+}
+
+struct tensor lw_binary_number(struct lower *l, enum sw_device_op op, struct tensor x, double number)
+{
+  return lw_known(x) ? lw_binary(l, op, x, lw_scalar(l, number, lw_lanes(l, x))) : x;
+}
+
+struct tensor lw_where(struct lower *l, struct tensor c, struct tensor a, struct tensor b)
+{
+  struct tensor in[] = {c, a, b};
+  return lw_pointwise(l, SW_OP_WHERE, a.dtype, 3, in);
+}
+
+/* Reference: ops.md 4.1; an absent bound is the largest fp16 number. */
+struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high)
+{
+  int before = l->program->ops.n;
+  struct tensor y = lw_unary(l, SW_OP_CLIP, x);
+  if (l->program->ops.n > before) {
+    struct sw_op *op = &l->program->ops.v[before];
+    lw_constant(l, op, "clipMin", low);
+    lw_constant(l, op, "clipMax", high);
+  }
+  return y;
+}
+
+struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size)
+{
+  struct tensor t = lw_new(l, dtype, rank, size, NULL);
+  struct tensor s = lw_expand(l, lw_scalar(l, value, dtype), rank, size);
+  lw_nest(l, SW_OP_IDENTITY, SW_ROLE_FILL, rank, rank, size, t, 1, &s);
+  return t;
+}
+
+struct tensor lw_clone(struct lower *l, struct tensor x)
+{
+  if (!lw_known(x))
+    return x;
+  struct tensor t = lw_new(l, x.dtype, x.rank, x.size, NULL);
+  if (x.dtype == SW_BOOL && lw_lanes(l, x) == SW_F32)
+    set_bool32(l, t.storage);
+  lw_nest(l, SW_OP_IDENTITY, SW_ROLE_CLONE, x.rank, x.rank, x.size, t, 1, &x);
+  return t;
+}
+
+void lw_write(struct lower *l, struct tensor dst, struct tensor src)
+{
+  if (!lw_known(dst) || !lw_known(src))
+    return;
+  src = lw_expand(l, lw_cast(l, src, dst.dtype), dst.rank, dst.size);
+  /* Reading what is written here and there would depend on the order of the loops. */
+  if (src.storage == dst.storage && !lw_same_view(src, dst))
+    src = lw_clone(l, src);
+  lw_nest(l, SW_OP_IDENTITY, SW_ROLE_WRITE, dst.rank, dst.rank, dst.size, dst, 1, &src);
+}
+
+/* -- casts (reference: ops.md 1.3) -- */
+
+static bool half(enum sw_dtype t)
+{
+  return t == SW_F16 || t == SW_BF16;
+}
+
+struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
+{
+  if (!lw_known(x) || x.dtype == dtype)
+    return x;
+  const struct sw_storage *s = &l->program->storages.v[x.storage];
+  if (s->kind == SW_STORAGE_SCALAR) {
+    struct tensor c = lw_scalar(l, dtype == SW_BOOL ? s->fill != 0 : sw_dtype_is_float(dtype) ? s->fill : trunc(s->fill), dtype);
+    return lw_expand(l, c, x.rank, x.size);
+  }
+  enum sw_dtype from = lw_lanes(l, x);
+  if (dtype == SW_BOOL && (half(from) || from == SW_F32))
+    return lw_binary_number(l, SW_OP_NE, x, 0);
+  if (half(from) && half(dtype))
+    return lw_pointwise(l, SW_OP_IDENTITY, dtype, 1, &x);
+  bool loaded_bool = x.dtype == SW_BOOL && s->kind != SW_STORAGE_TEMPORARY;
+  if (from == SW_F32 && dtype == SW_F32)
+    return lw_pointwise(l, SW_OP_IDENTITY, dtype, 1, &x);
+  if (half(from) && dtype == SW_F32 && !loaded_bool)
+    return lw_pointwise(l, SW_OP_DL16TOFP32, dtype, 1, &x);
+  if (from == SW_F32 && half(dtype))
+    return lw_pointwise(l, SW_OP_FP32TODL16, dtype, 1, &x);
+  if (from == SW_F8E4M3 && dtype == SW_F16)
+    return lw_pointwise(l, SW_OP_FP8TODL16, dtype, 1, &x);
+  if (loaded_bool && dtype == SW_F32 && l->best) /* its lanes are fp16 on the device */
+    return lw_cast(l, lw_cast(l, x, SW_F16), SW_F32);
+  return lw_host_cast(l, x, dtype);
+}
+
+struct tensor lw_operand(struct lower *l, struct tensor x, enum sw_dtype dtype)
+{
+  if (lw_known(x) && x.dtype == SW_BOOL && l->best && lw_lanes(l, x) == (dtype == SW_BF16 ? SW_F16 : dtype))
+    return x;
+  return lw_cast(l, x, dtype);
+}
+
+/* -- reductions and matrix products -- */
+
+struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, uint32_t dims, bool keepdim)
+{
+  if (!lw_known(x))
+    return x;
+  int order[SW_MAX_RANK], n = 0;
+  int64_t kept[SW_MAX_RANK], range[SW_MAX_RANK], count = 1;
+  for (int d = 0; d < x.rank; d++)
+    if (!(dims >> d & 1)) {
+      kept[n] = x.size[d];
+      order[n++] = d;
+    }
+  int n_kept = n;
+  for (int d = 0; d < x.rank; d++)
+    if (dims >> d & 1) {
+      order[n++] = d;
+      count *= x.size[d];
+    }
+  if (count == 0)
+    return lw_refuse(l, "drop this node", "a reduction over no elements");
+  struct tensor in = lw_permute(x, order);
+  memcpy(range, in.size, sizeof range);
+  struct tensor out;
+  if (keepdim) {
+    int64_t full[SW_MAX_RANK];
+    for (int d = 0; d < x.rank; d++)
+      full[d] = dims >> d & 1 ? 1 : x.size[d];
+    out = lw_new_like(l, x.dtype, x.rank, full, 0, NULL);
+  } else {
+    out = lw_new_like(l, x.dtype, n_kept, kept, 0, NULL);
+  }
+  struct tensor nest = keepdim ? lw_permute(out, order) : out;
+  for (int d = n_kept; d < n; d++)
+    nest.stride[d] = 0;
+  if (count == 1 && op != SW_OP_EXX2) { /* nothing to reduce: a copy */
+    lw_nest(l, SW_OP_IDENTITY, SW_ROLE_PLAIN, n_kept, n, range, nest, 1, &in);
+    return out;
+  }
+  struct sw_op *o = lw_nest(l, op, SW_ROLE_PLAIN, n_kept, n, range, nest, 1, &in);
+  if (op == SW_OP_MEAN)
+    lw_constant(l, o, "scaling_factor", 1.0 / (double)count);
+  return out;
+}
+
+/* Loops: batch dims, m, n, k. A batch dim of size 1 in one operand is a broadcast (step 0). K = 1 is an outer product,
+ * which the matrix unit does not take. Reference: ops.md 4.4. */
+struct tensor lw_matmul(struct lower *l, struct tensor x, struct tensor y)
+{
+  if (!lw_known(x) || !lw_known(y))
+    return lw_unknown();
+  int64_t m = x.size[x.rank - 2], k = x.size[x.rank - 1], n = y.size[y.rank - 1];
+  struct tensor batch[2] = {x, y};
+  batch[0].rank -= 2;
+  batch[1].rank -= 2;
+  int rank;
+  int64_t size[SW_MAX_RANK];
+  if (y.size[y.rank - 2] != k || !lw_broadcast(2, batch, &rank, size) || rank + 3 > SW_MAX_RANK)
+    return lw_refuse(l, NULL, "the operands of a matrix product do not fit");
+  if (k == 0)
+    return lw_refuse(l, "drop this node", "a matrix product over no elements");
+  size[rank] = m;
+  size[rank + 1] = n;
+  if (k == 1) {
+    struct tensor in[2] = {lw_expand(l, x, x.rank, x.size), y};
+    return lw_pointwise(l, SW_OP_MUL, x.dtype, 2, in);
+  }
+  struct tensor out = lw_new(l, x.dtype, rank + 2, size, NULL);
+  struct tensor nest = out, in[2];
+  size[rank + 2] = k;
+  for (int i = 0; i < 2; i++) {
+    struct tensor t = i ? y : x, wide;
+    int64_t full[SW_MAX_RANK];
+    memcpy(full, size, sizeof full);
+    full[rank] = t.size[t.rank - 2];
+    full[rank + 1] = t.size[t.rank - 1];
+    wide = lw_expand(l, t, rank + 2, full);
+    in[i] = wide;
+    in[i].rank = rank + 3;
+    in[i].stride[rank] = i ? 0 : wide.stride[rank];
+    in[i].stride[rank + 1] = i ? wide.stride[rank + 1] : 0;
+    in[i].stride[rank + 2] = i ? wide.stride[rank] : wide.stride[rank + 1];
+  }
+  nest.stride[rank + 2] = 0;
+  lw_nest(l, SW_OP_MATMUL, SW_ROLE_PLAIN, rank + 2, rank + 3, size, nest, 2, in);
+  return l->failed ? lw_unknown() : out;
+}

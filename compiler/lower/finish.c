@@ -1,0 +1,224 @@
+/* The end of lowering: outputs, then what nobody needs goes, and everything gets its name and number. */
+#include "compiler/lower/lower.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* -- outputs -- */
+
+/* A constant leaves as a table of its own, scalars too: outputs name real tensors. */
+static struct tensor as_output(struct lower *l, int value)
+{
+  const struct sw_value *v = &l->graph->values.v[value];
+  struct tensor t = lw_tensor_of_value(l, value);
+  if (!lw_known(t))
+    return t;
+  if (t.dtype != v->dtype)
+    t = lw_cast(l, t, v->dtype);
+  if (!lw_known(t) || l->program->storages.v[t.storage].kind != SW_STORAGE_SCALAR)
+    return t;
+  int64_t n = sw_value_elements(v);
+  double *x = SW_NEW_N(l->arena, double, n);
+  for (int64_t i = 0; i < n; i++)
+    x[i] = l->program->storages.v[t.storage].fill;
+  return lw_table(l, v->name, v->dtype, v->rank, v->size, x);
+}
+
+static struct sw_program_output *add_output(struct lower *l, const char *name)
+{
+  struct sw_program_output *o = SW_PUSH(l->arena, &l->program->outputs);
+  o->name = name;
+  return o;
+}
+
+static void add_tensor(struct lower *l, const char *name, struct tensor t, const char *mutates)
+{
+  struct sw_program_output *o = add_output(l, name);
+  o->is_tensor = true;
+  o->dtype = t.dtype;
+  o->mutates = mutates;
+  if (lw_known(t)) {
+    o->view = lw_view_of(t);
+    l->program->storages.v[t.storage].is_output = true;
+  }
+}
+
+/* Position of the graph input that a mutation output names. */
+static int mutated_input(const struct sw_graph *g, const struct sw_output *o)
+{
+  for (int k = 0; k < g->inputs.n; k++) {
+    const struct sw_input *in = &g->inputs.v[k];
+    const char *name = o->kind == SW_OUTPUT_BUFFER_MUTATION && in->target ? in->target : in->name;
+    if (in->value >= 0 && !strcmp(o->target, name))
+      return k;
+  }
+  return -1;
+}
+
+void lw_outputs(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  l->node = g->nodes.n - 1; /* casts and copies belong to the end */
+  l->failed = false;
+  l->first_op = l->program->ops.n;
+  l->first_storage = l->program->storages.n;
+  bool *listed = SW_NEW_N(l->arena, bool, g->inputs.n);
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = 0; i < g->outputs.n; i++) {
+      const struct sw_output *o = &g->outputs.v[i];
+      if ((o->kind != SW_OUTPUT_USER) != pass)
+        continue;
+      if (o->arg.kind != SW_ARG_VALUE || g->values.v[o->arg.value].kind != SW_VALUE_TENSOR) {
+        struct sw_program_output *p = add_output(l, "");
+        p->literal = o->arg;
+        if (o->arg.kind == SW_ARG_VALUE)
+          p->literal = (struct sw_arg){.name = o->arg.name, .kind = SW_ARG_INT, .i = g->values.v[o->arg.value].hint};
+        continue;
+      }
+      const char *name = g->values.v[o->arg.value].name;
+      struct tensor t = as_output(l, o->arg.value);
+      if (o->kind == SW_OUTPUT_USER) {
+        add_tensor(l, name, t, NULL);
+        continue;
+      }
+      int k = mutated_input(g, o);
+      if (k >= 0)
+        listed[k] = true;
+      if (!l->best && k >= 0) { /* the reference copies into the input itself */
+        struct tensor dst = lw_tensor_of_value(l, g->inputs.v[k].value);
+        if (lw_known(dst) && lw_known(t) && !lw_same_view(dst, t)) {
+          lw_write(l, dst, t);
+          t = dst;
+        }
+      }
+      add_tensor(l, name, t, o->target);
+    }
+  /* The training dialect lists no mutations: inputs that something wrote into. Reference: pt2.md section 12. */
+  for (int k = 0; k < g->inputs.n; k++) {
+    const struct sw_input *in = &g->inputs.v[k];
+    if (in->value < 0 || listed[k] || !l->values[in->value].mutated)
+      continue;
+    struct tensor t = lw_tensor_of_value(l, in->value);
+    add_tensor(l, in->name, t, in->kind == SW_INPUT_USER || !in->target ? in->name : in->target);
+  }
+}
+
+/* -- what nobody needs -- */
+
+static void need_args(bool *needed, const struct sw_host_arg *args, int n)
+{
+  for (int i = 0; i < n; i++)
+    if (args[i].kind == SW_HOST_VIEW)
+      needed[args[i].view.storage] = true;
+    else if (args[i].kind == SW_HOST_LIST)
+      need_args(needed, args[i].list, args[i].n_list);
+}
+
+/* Backwards over the steps: an op stays when a later step or an output needs what it writes. */
+static void drop_dead_steps(struct sw_program *p, bool *needed)
+{
+  for (int i = 0; i < p->outputs.n; i++)
+    if (p->outputs.v[i].is_tensor)
+      needed[p->outputs.v[i].view.storage] = true;
+  int kept = p->steps.n;
+  for (int i = p->steps.n - 1; i >= 0; i--) {
+    struct sw_step s = p->steps.v[i];
+    bool live = false;
+    if (s.is_host) {
+      const struct sw_host_step *h = &p->host_steps.v[s.index];
+      for (int r = 0; r < h->results.n; r++)
+        live = live || (h->results.v[r].storage >= 0 && needed[h->results.v[r].storage]);
+      if (live)
+        need_args(needed, h->args.v, h->args.n);
+    } else {
+      const struct sw_op *op = &p->ops.v[s.index];
+      live = needed[op->out.storage];
+      for (int k = 0; live && k < op->n_in; k++)
+        needed[op->in[k].storage] = true;
+    }
+    if (live)
+      p->steps.v[--kept] = s;
+  }
+  memmove(p->steps.v, p->steps.v + kept, (size_t)(p->steps.n - kept) * sizeof *p->steps.v);
+  p->steps.n -= kept;
+}
+
+static void renumber_args(const int *number, struct sw_host_arg *args, int n)
+{
+  for (int i = 0; i < n; i++)
+    if (args[i].kind == SW_HOST_VIEW)
+      args[i].view.storage = number[args[i].view.storage];
+    else if (args[i].kind == SW_HOST_LIST)
+      renumber_args(number, args[i].list, args[i].n_list);
+}
+
+/* Ops and host steps in execution order, storages in order of first appearance among those still named. */
+static void compact(struct lower *l, const bool *needed)
+{
+  struct sw_program *p = l->program;
+  int *number = SW_NEW_N(l->arena, int, p->storages.n), n = 0;
+  for (int s = 0; s < p->storages.n; s++) {
+    number[s] = needed[s] ? n : -1;
+    if (needed[s])
+      p->storages.v[n++] = p->storages.v[s];
+  }
+  p->storages.n = n;
+  struct sw_op *ops = SW_NEW_N(l->arena, struct sw_op, p->steps.n);
+  struct sw_host_step *hosts = SW_NEW_N(l->arena, struct sw_host_step, p->host_steps.n);
+  int n_ops = 0, n_hosts = 0;
+  for (int i = 0; i < p->steps.n; i++) {
+    struct sw_step *s = &p->steps.v[i];
+    if (s->is_host) {
+      struct sw_host_step *h = &hosts[n_hosts];
+      *h = p->host_steps.v[s->index];
+      s->index = n_hosts++;
+      renumber_args(number, h->args.v, h->args.n);
+      for (int r = 0; r < h->results.n; r++)
+        if (h->results.v[r].storage >= 0)
+          h->results.v[r].storage = number[h->results.v[r].storage];
+    } else {
+      struct sw_op *op = &ops[n_ops];
+      *op = p->ops.v[s->index];
+      s->index = n_ops++;
+      op->out.storage = number[op->out.storage];
+      for (int k = 0; k < op->n_in; k++)
+        op->in[k].storage = number[op->in[k].storage];
+    }
+  }
+  p->ops.v = ops;
+  p->ops.n = n_ops;
+  p->ops.cap = p->steps.n;
+  p->host_steps.v = hosts;
+  p->host_steps.n = n_hosts;
+  p->host_steps.cap = n_hosts;
+  for (int i = 0; i < p->outputs.n; i++)
+    if (p->outputs.v[i].is_tensor)
+      p->outputs.v[i].view.storage = number[p->outputs.v[i].view.storage];
+}
+
+/* An op is called as the storage it makes; later writers get a number: "cache", "cache/2". */
+static void name_ops(struct lower *l)
+{
+  struct sw_program *p = l->program;
+  int *writers = SW_NEW_N(l->arena, int, p->storages.n);
+  bool *on_device = SW_NEW_N(l->arena, bool, p->storages.n);
+  for (int i = 0; i < p->ops.n; i++) {
+    struct sw_op *op = &p->ops.v[i];
+    const struct sw_storage *s = &p->storages.v[op->out.storage];
+    int n = ++writers[op->out.storage];
+    op->name = n == 1 ? s->name : sw_arena_printf(l->arena, "%s/%d", s->name, n);
+    on_device[op->out.storage] = true;
+    for (int k = 0; k < op->n_in; k++)
+      on_device[op->in[k].storage] = true;
+  }
+  for (int s = 0; s < p->storages.n; s++)
+    p->storages.v[s].host_only = !on_device[s];
+}
+
+void lw_finish(struct lower *l)
+{
+  bool *needed = SW_NEW_N(l->arena, bool, l->program->storages.n);
+  drop_dead_steps(l->program, needed);
+  compact(l, needed);
+  name_ops(l);
+}

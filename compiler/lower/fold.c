@@ -1,0 +1,366 @@
+/* What the whole graph tells before anything is lowered, and constants.
+ *
+ * Constant is a value that depends on no user input, no parameter and nothing that a run changes: positions, masks,
+ * RoPE tables from a frequency buffer. Its nodes are computed here, in program order (an in-place op on a constant
+ * writes into it as in PyTorch), and never reach the program; where a device op or an output reads such a value it
+ * becomes a storage of its own, in the dtype the reader needs. */
+#include "compiler/lower/lower.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX_FOLDED_MB = 256 };
+
+/* The alias letter of a schema type: 'a' of "Tensor(a!)", 0 for a fresh one. */
+static char alias_letter(const char *type)
+{
+  return strncmp(type, "Tensor(", 7) ? 0 : type[7];
+}
+
+static bool is_written(const char *type)
+{
+  const char *close = strchr(type, ')');
+  return alias_letter(type) && close && memchr(type, '!', (size_t)(close - type));
+}
+
+/* Calls fn for every tensor value among the arguments, lists included. */
+static void each_value(const struct sw_arg *args, int n, void (*fn)(void *ctx, int value), void *ctx)
+{
+  for (int i = 0; i < n; i++)
+    if (args[i].kind == SW_ARG_VALUE)
+      fn(ctx, args[i].value);
+    else if (args[i].kind == SW_ARG_LIST)
+      each_value(args[i].list.v, args[i].list.n, fn, ctx);
+}
+
+static void find_aliases(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  for (int v = 0; v < g->values.n; v++)
+    l->values[v].root = v;
+  for (int i = 0; i < g->nodes.n; i++) {
+    const struct sw_node *n = &g->nodes.v[i];
+    if (!n->schema)
+      continue;
+    for (int k = 0; k < n->n_args && k < n->schema->n_args; k++) {
+      const char *type = n->schema->args[k].type;
+      char letter = alias_letter(type);
+      if (!letter || n->args[k].kind != SW_ARG_VALUE)
+        continue;
+      int root = l->values[n->args[k].value].root;
+      if (is_written(type))
+        l->values[root].mutated = true;
+      for (int r = 0; r < n->n_results && n->schema->n_returns > 0; r++) {
+        const char *returns = n->schema->returns[n->schema->n_returns == n->n_results ? r : 0];
+        if (alias_letter(returns) == letter && n->results[r] >= 0)
+          l->values[n->results[r]].root = root;
+      }
+    }
+  }
+}
+
+bool lw_node_writes(struct lower *l, int node)
+{
+  const struct sw_node *n = &l->graph->nodes.v[node];
+  for (int k = 0; n->schema && k < n->n_args && k < n->schema->n_args; k++)
+    if (is_written(n->schema->args[k].type) && n->args[k].kind == SW_ARG_VALUE)
+      return true;
+  return false;
+}
+
+/* -- constness -- */
+
+struct scan {
+  struct lower *l;
+  bool all; /* so far */
+};
+
+static void check_constant(void *ctx, int value)
+{
+  struct scan *s = ctx;
+  const struct sw_value *v = &s->l->graph->values.v[value];
+  if (v->kind == SW_VALUE_TENSOR)
+    s->all = s->all && s->l->values[value].constant;
+  else
+    s->all = s->all && !v->expr;
+}
+
+static bool is_random(const char *target)
+{
+  return strstr(target, "rand") || strstr(target, "normal_") || strstr(target, "uniform_") ||
+         strstr(target, "bernoulli") || strstr(target, "multinomial");
+}
+
+static void find_constants(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  /* Roots that something not constant writes into; grows until nothing changes. */
+  bool *tainted = SW_NEW_N(l->arena, bool, g->values.n);
+  for (int i = 0; i < g->outputs.n; i++) {
+    const struct sw_output *o = &g->outputs.v[i];
+    for (int k = 0; o->kind != SW_OUTPUT_USER && k < g->inputs.n; k++)
+      if (g->inputs.v[k].value >= 0 && !strcmp(o->target, o->kind == SW_OUTPUT_INPUT_MUTATION || !g->inputs.v[k].target
+                                                              ? g->inputs.v[k].name
+                                                              : g->inputs.v[k].target)) {
+        l->values[g->inputs.v[k].value].mutated = true;
+        tainted[g->inputs.v[k].value] = true;
+      }
+  }
+  for (int k = 0; k < g->inputs.n; k++) {
+    const struct sw_input *in = &g->inputs.v[k];
+    if (in->value < 0)
+      continue;
+    struct lw_value *v = &l->values[in->value];
+    if (in->kind == SW_INPUT_USER || in->kind == SW_INPUT_PARAMETER || v->mutated)
+      tainted[in->value] = true;
+    else
+      v->constant = true;
+  }
+  for (bool again = true; again;) {
+    again = false;
+    for (int i = 0; i < g->nodes.n; i++) {
+      const struct sw_node *n = &g->nodes.v[i];
+      struct scan s = {l, n->schema && !is_random(n->target) && sw_eval_knows(n->target)};
+      each_value(n->args, n->n_args, check_constant, &s);
+      bool symbolic = false;
+      for (int r = 0; r < n->n_results; r++)
+        if (n->results[r] >= 0)
+          symbolic = symbolic || g->values.v[n->results[r]].kind != SW_VALUE_TENSOR ||
+                     g->values.v[n->results[r]].size_expr;
+      s.all = s.all && !symbolic;
+      l->node_constant[i] = s.all;
+      for (int r = 0; r < n->n_results; r++)
+        if (n->results[r] >= 0)
+          l->values[n->results[r]].constant = s.all && !tainted[l->values[n->results[r]].root];
+      if (s.all)
+        continue;
+      for (int k = 0; n->schema && k < n->n_args && k < n->schema->n_args; k++) {
+        if (!is_written(n->schema->args[k].type) || n->args[k].kind != SW_ARG_VALUE)
+          continue;
+        int root = l->values[n->args[k].value].root;
+        if (!tainted[root]) {
+          tainted[root] = again = true;
+          l->values[root].constant = false;
+        }
+      }
+    }
+  }
+}
+
+/* -- liveness, backwards -- */
+
+struct use {
+  struct lower *l;
+  int node;
+};
+
+static void mark_use(void *ctx, int value)
+{
+  struct use *u = ctx;
+  struct lw_value *v = &u->l->values[value], *root = &u->l->values[v->root];
+  v->live = true;
+  if (root->last_use < u->node)
+    root->last_use = u->node;
+  root->root_live = true;
+}
+
+static void find_live(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  for (int v = 0; v < g->values.n; v++)
+    l->values[v].last_use = -1;
+  for (int i = 0; i < g->outputs.n; i++) {
+    struct use u = {l, INT_MAX};
+    each_value(&g->outputs.v[i].arg, 1, mark_use, &u);
+    if (g->outputs.v[i].arg.kind == SW_ARG_VALUE)
+      l->values[l->values[g->outputs.v[i].arg.value].root].output = true;
+  }
+  for (int i = g->nodes.n - 1; i >= 0; i--) {
+    const struct sw_node *n = &g->nodes.v[i];
+    bool live = false;
+    for (int r = 0; r < n->n_results; r++)
+      live = live || (n->results[r] >= 0 && l->values[n->results[r]].live);
+    for (int k = 0; !live && n->schema && k < n->n_args && k < n->schema->n_args; k++)
+      if (is_written(n->schema->args[k].type) && n->args[k].kind == SW_ARG_VALUE) {
+        int root = l->values[n->args[k].value].root;
+        live = l->values[root].root_live || g->values.v[root].node < 0;
+      }
+    l->node_live[i] = live;
+    if (!live)
+      continue;
+    struct use u = {l, i};
+    each_value(n->args, n->n_args, mark_use, &u);
+  }
+}
+
+enum sw_rc lw_analyse(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  l->values = SW_NEW_N(l->arena, struct lw_value, g->values.n);
+  l->node_live = SW_NEW_N(l->arena, bool, g->nodes.n);
+  l->node_constant = SW_NEW_N(l->arena, bool, g->nodes.n);
+  l->input_of = SW_NEW_N(l->arena, int, g->values.n);
+  for (int v = 0; v < g->values.n; v++)
+    l->input_of[v] = -1;
+  for (int k = 0; k < g->inputs.n; k++)
+    if (g->inputs.v[k].value >= 0)
+      l->input_of[g->inputs.v[k].value] = k;
+  find_aliases(l);
+  find_constants(l);
+  find_live(l);
+  l->eval = sw_eval_new(l->job, g, SW_ROUND_DTYPE, (size_t)MAX_FOLDED_MB << 20);
+  for (int k = 0; k < g->inputs.n; k++)
+    if (g->inputs.v[k].value >= 0 && l->values[g->inputs.v[k].value].constant && l->values[g->inputs.v[k].value].live)
+      sw_eval_load(l->eval, k);
+  return SW_OK;
+}
+
+/* -- computing constants -- */
+
+static void check_known(void *ctx, int value)
+{
+  struct scan *s = ctx;
+  if (s->l->graph->values.v[value].kind == SW_VALUE_TENSOR)
+    s->all = s->all && sw_eval_value(s->l->eval, value)->kind != SW_UNKNOWN;
+}
+
+/* Computes the node at work if it is constant and its arguments have values. */
+bool lw_fold_node(struct lower *l)
+{
+  const struct sw_node *n = lw_node(l);
+  if (!l->node_constant[l->node])
+    return false;
+  struct scan s = {l, true};
+  each_value(n->args, n->n_args, check_known, &s);
+  if (!s.all || sw_eval_node(l->eval, l->node) != SW_OK)
+    return false;
+  for (int r = 0; r < n->n_results; r++)
+    if (n->results[r] >= 0 && sw_eval_value(l->eval, n->results[r])->kind == SW_UNKNOWN)
+      return false;
+  return true;
+}
+
+const struct sw_tensor *lw_constant_elements(struct lower *l, int value)
+{
+  if (!l->values[value].constant)
+    return NULL;
+  const struct sw_evaluated *e = sw_eval_value(l->eval, value);
+  return e->kind == SW_TENSOR && e->tensor.cells ? &e->tensor : NULL;
+}
+
+/* -- constants as storages -- */
+
+/* Element number i in row-major order. */
+static double element(const struct sw_tensor *t, int64_t i)
+{
+  int64_t at = t->offset;
+  for (int d = t->rank - 1; d >= 0; d--) {
+    at += i % t->size[d] * t->stride[d];
+    i /= t->size[d];
+  }
+  return t->cells->real ? t->cells->real[at] : (double)t->cells->integer[at];
+}
+
+struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
+                       const double *elements)
+{
+  struct tensor t = lw_new(l, dtype, rank, size, NULL);
+  struct sw_storage *s = &l->program->storages.v[t.storage];
+  int64_t n = sw_storage_elements(s);
+  struct sw_cells cells = {.dtype = dtype, .n = n};
+  if (sw_dtype_is_float(dtype)) {
+    cells.real = SW_NEW_N(l->arena, double, n);
+    for (int64_t i = 0; i < n; i++)
+      cells.real[i] = sw_round_to(dtype, elements[i]);
+  } else {
+    cells.integer = SW_NEW_N(l->arena, int64_t, n);
+    for (int64_t i = 0; i < n; i++)
+      cells.integer[i] = dtype == SW_BOOL ? elements[i] != 0 : (int64_t)elements[i];
+  }
+  struct sw_tensor all = {.dtype = dtype, .rank = rank, .cells = &cells};
+  memcpy(all.size, t.size, sizeof all.size);
+  memcpy(all.stride, t.stride, sizeof all.stride);
+  s->kind = SW_STORAGE_CONSTANT;
+  s->name = name;
+  s->data = sw_tensor_bytes(l->arena, &all, &s->n_bytes);
+  return t;
+}
+
+struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
+{
+  const struct sw_value *v = &l->graph->values.v[value];
+  const struct sw_tensor *e = lw_constant_elements(l, value);
+  if (!e)
+    return lw_unknown();
+  enum sw_dtype own = lw_dtype_of_value(l, value);
+  if (dtype == SW_N_DTYPES)
+    dtype = own;
+  int64_t n = sw_value_elements(v);
+  double *x = SW_NEW_N(l->arena, double, n);
+  bool uniform = n > 0;
+  for (int64_t i = 0; i < n; i++) {
+    x[i] = element(e, i);
+    /* float32's most negative number stands for "masked": the largest fp16 one does the same */
+    if (l->values[value].narrow && isfinite(x[i]))
+      x[i] = fmin(fmax(x[i], -65504), 65504);
+    uniform = uniform && memcmp(&x[i], &x[0], sizeof *x) == 0;
+  }
+  if (uniform && sw_dtype_is_float(dtype))
+    return lw_expand(l, lw_scalar(l, x[0], dtype), v->rank, v->size);
+  const char *name = dtype == own ? v->name : sw_arena_printf(l->arena, "%s:%s", v->name, sw_dtype_text(dtype));
+  return lw_table(l, name, dtype, v->rank, v->size, x);
+}
+
+/* -- values as tensors -- */
+
+static struct tensor input_tensor(struct lower *l, int value)
+{
+  const struct sw_graph *g = l->graph;
+  const struct sw_value *v = &g->values.v[value];
+  int k = l->input_of[value];
+  struct tensor t = lw_new(l, v->dtype, v->rank, v->size, v->stride);
+  struct sw_storage *s = &l->program->storages.v[t.storage];
+  s->name = v->name;
+  s->input = k;
+  switch (g->inputs.v[k].kind) {
+  case SW_INPUT_PARAMETER:
+    s->kind = SW_STORAGE_PARAMETER;
+    break;
+  case SW_INPUT_USER:
+    s->kind = SW_STORAGE_INPUT;
+    break;
+  default:
+    s->kind = SW_STORAGE_BUFFER;
+  }
+  return t;
+}
+
+struct tensor lw_tensor_of_value(struct lower *l, int value)
+{
+  struct tensor *t = &l->tensors[value];
+  if (t->storage != LW_LATER)
+    return *t;
+  const struct sw_value *v = &l->graph->values.v[value];
+  struct tensor made;
+  if (v->node < 0 && !(sw_value_elements(v) == 1 && lw_constant_elements(l, value)))
+    made = input_tensor(l, value);
+  else
+    made = lw_constant_value(l, value, SW_N_DTYPES);
+  if (v->node < 0 || !l->values[l->values[value].root].mutated)
+    *t = made;
+  return made;
+}
+
+static void touch(void *ctx, int value)
+{
+  struct lower *l = ctx;
+  if (l->graph->values.v[value].kind == SW_VALUE_TENSOR && l->input_of[value] >= 0)
+    lw_tensor_of_value(l, value);
+}
+
+/* Graph inputs become storages in order of first use, whatever the node's function does with them. */
+void lw_touch_arguments(struct lower *l)
+{
+  each_value(lw_node(l)->args, lw_node(l)->n_args, touch, l);
+}

@@ -1,0 +1,128 @@
+/* Steps on the host: explicit, with their reason. The step is the ATen node itself, its tensors are views of storages,
+ * so that a runtime can hand them to torch as they are. */
+#include "compiler/lower/lower.h"
+
+#include <string.h>
+
+struct sw_view lw_view_of(struct tensor t)
+{
+  struct sw_view v = {.storage = t.storage, .rank = t.rank, .offset = t.offset};
+  memcpy(v.size, t.size, sizeof v.size);
+  memcpy(v.stride, t.stride, sizeof v.stride);
+  return v;
+}
+
+static struct sw_host_arg host_arg(struct lower *l, const struct sw_arg *a)
+{
+  struct sw_host_arg h = {.kind = SW_HOST_LITERAL, .literal = *a};
+  switch (a->kind) {
+  case SW_ARG_NONE:
+    h.kind = SW_HOST_NONE;
+    break;
+  case SW_ARG_VALUE:
+    if (lw_is_tensor(l, a)) {
+      struct tensor t = lw_tensor_of(l, a);
+      const struct sw_value *v = &l->graph->values.v[a->value];
+      if (lw_known(t) && t.dtype != v->dtype) /* kept in fp16: the host wants what the graph says */
+        t = lw_host_cast(l, t, v->dtype);
+      h.kind = SW_HOST_VIEW;
+      h.view = lw_view_of(t);
+      l->failed = l->failed || !lw_known(t);
+    } else {
+      h.literal = (struct sw_arg){.name = a->name, .kind = SW_ARG_INT, .i = l->graph->values.v[a->value].hint};
+    }
+    break;
+  case SW_ARG_LIST:
+    h.kind = SW_HOST_LIST;
+    h.n_list = a->list.n;
+    h.list = SW_NEW_N(l->arena, struct sw_host_arg, a->list.n);
+    for (int i = 0; i < a->list.n; i++)
+      h.list[i] = host_arg(l, &a->list.v[i]);
+    break;
+  default:
+    break;
+  }
+  return h;
+}
+
+static struct sw_host_step *add_step(struct lower *l, struct sw_host_step h)
+{
+  struct sw_host_step *p = SW_PUSH(l->arena, &l->program->host_steps);
+  *p = h;
+  struct sw_step *s = SW_PUSH(l->arena, &l->program->steps);
+  s->is_host = true;
+  s->index = l->program->host_steps.n - 1;
+  return p;
+}
+
+static const char *reason(struct lower *l)
+{
+  if (l->node_constant[l->node])
+    return "depends on constants only, but their values are not in the file: with weights this is folded";
+  int64_t at = sw_map_get_str(&l->operations, lw_node(l)->target);
+  if (at >= 0 && lw_operations[at].kind == LW_HOST && lw_operations[at].note)
+    return lw_operations[at].note;
+  return "the device has no such operation on these dtypes";
+}
+
+void lw_host(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_node *n = lw_node(l);
+  for (int r = 0; r < n->n_results; r++) {
+    const struct sw_value *v = lw_value(l, r);
+    if (v && v->kind == SW_VALUE_TENSOR && v->size_expr)
+      for (int d = 0; d < v->rank; d++)
+        if (v->size_expr[d] && strchr(v->size_expr[d], 'u')) {
+          lw_refuse(l, "give the result a fixed size", "dim %d of the result depends on the data (%s)", d, v->size_expr[d]);
+          return;
+        }
+    if (v && v->kind != SW_VALUE_TENSOR) {
+      lw_refuse(l, "pass it as an argument", "a number that is known at run time only");
+      return;
+    }
+  }
+  struct sw_host_step h = {.name = n->name, .target = n->target, .node = l->node, .why = reason(l)};
+  for (int i = 0; i < n->n_args; i++) {
+    const struct sw_arg *a = &n->args[i];
+    bool keyword = n->schema && i < n->schema->n_args && n->schema->args[i].keyword_only;
+    if (a->kind == SW_ARG_DEVICE || a->kind == SW_ARG_LAYOUT || a->kind == SW_ARG_MEMORY_FORMAT ||
+        (keyword && !a->given))
+      continue;
+    struct sw_host_arg made = host_arg(l, a);
+    made.name = keyword ? a->name : NULL;
+    *SW_PUSH(l->arena, &h.args) = made;
+  }
+  if (l->failed)
+    return;
+  for (int r = 0; r < n->n_results; r++) {
+    const struct sw_value *v = lw_value(l, r);
+    if (!v || !lw_wanted(l, r)) {
+      *SW_PUSH(l->arena, &h.results) = (struct sw_view){.storage = -1};
+      continue;
+    }
+    struct tensor t = lw_new(l, v->dtype, v->rank, v->size, NULL);
+    *SW_PUSH(l->arena, &h.results) = lw_view_of(t);
+    lw_set(l, r, t);
+  }
+  add_step(l, h);
+}
+
+struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
+{
+  if (sw_dtype_is_complex(dtype) || sw_dtype_is_complex(x.dtype))
+    return lw_refuse(l, NULL, "the device has no complex numbers");
+  struct tensor t = lw_new(l, dtype, x.rank, x.size, NULL);
+  struct sw_host_step h = {
+      .name = l->program->storages.v[t.storage].name,
+      .target = "aten._to_copy.default",
+      .node = l->node,
+      .why = sw_arena_printf(l->arena, "the device has no cast from %s to %s", sw_dtype_torch(x.dtype), sw_dtype_torch(dtype)),
+  };
+  *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){.kind = SW_HOST_VIEW, .view = lw_view_of(x)};
+  *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){
+      .kind = SW_HOST_LITERAL, .name = "dtype", .literal = {.name = "dtype", .kind = SW_ARG_DTYPE, .dtype = dtype}};
+  *SW_PUSH(l->arena, &h.results) = lw_view_of(t);
+  add_step(l, h);
+  return t;
+}

@@ -1,0 +1,174 @@
+/* Graph to program, node by node in order.
+ *
+ * requires  a verified graph
+ * ensures   every live node became device ops (views and constants: none), a host step, or a fault of its own;
+ *           sw_program_verify accepts the program
+ *
+ * A node is looked up in the table of operations (operations.c) and its function appends ops through the vocabulary of
+ * lower.h. In-place overloads run as their functional twins; the result is then written into the tensor, see
+ * write_back(). */
+#include "compiler/lower/lower.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* -- in-place nodes -- */
+
+/* The last op of the node may write straight into dst when it alone made the whole result, element by element, and
+ * reads dst, if at all, just where it writes. x.add_(y) is then one op on x's own storage. */
+static bool retarget(struct lower *l, struct tensor dst, struct tensor r)
+{
+  struct sw_program *p = l->program;
+  if (r.storage < l->first_storage || p->ops.n == l->first_op || dst.dtype != r.dtype || dst.rank != r.rank)
+    return false;
+  struct sw_op *op = &p->ops.v[p->ops.n - 1];
+  if (op->out.storage != r.storage || sw_device_op_is_reduction(op->op) || !p->steps.n ||
+      p->steps.v[p->steps.n - 1].is_host)
+    return false;
+  for (int i = l->first_op; i < p->ops.n - 1; i++)
+    if (p->ops.v[i].out.storage == r.storage)
+      return false;
+  struct sw_access out = {.storage = dst.storage, .offset = dst.offset, .index_input = -1};
+  int at = 0;
+  for (int d = 0; d < dst.rank; d++) {
+    if (dst.size[d] != r.size[d])
+      return false;
+    if (dst.size[d] != 1)
+      out.step[at++] = dst.stride[d];
+  }
+  if (at != op->n_loops)
+    return false;
+  for (int i = 0; i < op->n_in; i++)
+    if (op->in[i].storage == dst.storage &&
+        (op->in[i].offset != out.offset || memcmp(op->in[i].step, out.step, sizeof out.step) != 0))
+      return false;
+  op->out = out;
+  op->role = SW_ROLE_WRITE;
+  return true;
+}
+
+static void write_back(struct lower *l)
+{
+  const struct sw_node *n = lw_node(l);
+  for (int k = 0, result = 0; k < n->n_args && k < n->schema->n_args; k++) {
+    const char *type = n->schema->args[k].type;
+    const char *mark = strchr(type, '!');
+    if (strncmp(type, "Tensor(", 7) || !mark || n->args[k].kind != SW_ARG_VALUE)
+      continue;
+    if (result >= n->n_results || n->results[result] < 0)
+      return;
+    struct tensor r = l->tensors[n->results[result]];
+    struct tensor dst = lw_tensor_of_value(l, n->args[k].value);
+    if (r.storage != LW_LATER && lw_known(r) && lw_known(dst) && !lw_same_view(r, dst)) {
+      if (!l->best || !retarget(l, dst, r))
+        lw_write(l, dst, r);
+    }
+    l->tensors[n->results[result]] = dst;
+    result++;
+  }
+}
+
+/* -- one node -- */
+
+static bool is_half(enum sw_dtype t)
+{
+  return t == SW_F16 || t == SW_BF16;
+}
+
+/* A node that depends on constants without stored values (a program without weights) runs on the host as long as
+ * something in it is not fp16: integer positions, float32 RoPE tables. With weights it would be folded. */
+static bool is_load_time_work(struct lower *l)
+{
+  const struct sw_node *n = lw_node(l);
+  if (!l->node_constant[l->node])
+    return false;
+  bool half = true;
+  for (int r = 0; r < n->n_results; r++)
+    half = half && (n->results[r] < 0 || is_half(l->graph->values.v[n->results[r]].dtype));
+  for (int k = 0; k < n->n_args; k++)
+    half = half && (!lw_is_tensor(l, &n->args[k]) || is_half(l->graph->values.v[n->args[k].value].dtype));
+  return !half;
+}
+
+static void run_node(struct lower *l, int node)
+{
+  const struct sw_node *n = &l->graph->nodes.v[node];
+  l->node = node;
+  l->n_named = 0;
+  l->failed = false;
+  l->first_op = l->program->ops.n;
+  l->first_storage = l->program->storages.n;
+  int64_t at = sw_map_get_str(&l->operations, n->target);
+  const struct lw_operation *op = at < 0 ? NULL : &lw_operations[at];
+  bool folded = lw_fold_node(l);
+  if (!folded)
+    lw_touch_arguments(l);
+  if (folded) {
+    /* A view of a buffer stays a view: no second copy of the buffer's elements. */
+    const struct sw_value *v = lw_value(l, 0);
+    if (!op || op->kind != LW_VIEW || !v || l->input_of[l->values[n->results[0]].root] < 0)
+      return;
+  }
+  if (!op) {
+    bool foreign = strncmp(n->target, "aten.", 5) && strncmp(n->target, "prims.", 6);
+    lw_refuse(l, foreign ? "replace this operator by ATen operations before the export"
+                         : "express it with other operations; `stickwright ops` lists what is supported",
+              foreign ? "an operator outside ATen" : "this overload is not supported");
+  } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_load_time_work(l)) {
+    lw_host(l, 0);
+  } else {
+    op->run(l, op->param);
+    if (lw_node_writes(l, node))
+      write_back(l);
+  }
+  for (int r = 0; r < n->n_results; r++)
+    if (n->results[r] >= 0 && l->tensors[n->results[r]].storage == LW_LATER) {
+      const struct sw_value *v = &l->graph->values.v[n->results[r]];
+      if (v->kind == SW_VALUE_TENSOR && l->values[n->results[r]].live && !l->failed)
+        lw_refuse(l, NULL, "result %s is not available", v->name);
+      l->tensors[n->results[r]] = lw_unknown();
+    }
+}
+
+const char *lw_kind_name(enum lw_kind k)
+{
+  static const char *const names[] = {"device", "decomposed", "view", "constant", "nothing", "host", "refused"};
+  return names[k];
+}
+
+enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct sw_graph *g, struct sw_program **out)
+{
+  struct lower *l = SW_NEW(job->arena, struct lower);
+  l->job = job;
+  l->arena = job->arena;
+  l->options = o;
+  l->graph = g;
+  l->best = o->profile == SW_PROFILE_BEST;
+  l->program = SW_NEW(job->arena, struct sw_program);
+  l->program->graph = g;
+  l->scalars.arena = l->operations.arena = job->arena;
+  for (int i = 0; i < lw_n_operations; i++)
+    sw_map_set_str(&l->operations, lw_operations[i].target, i);
+  SW_TRY(lw_analyse(l));
+  l->tensors = SW_NEW_N(job->arena, struct tensor, g->values.n);
+  for (int v = 0; v < g->values.n; v++)
+    l->tensors[v].storage = LW_LATER;
+  int faults = job->faults.n;
+  for (int i = 0; i < g->nodes.n; i++) {
+    if (sw_cancelled(job))
+      return sw_fail(job, SW_CANCELLED, "stopped while lowering");
+    if (l->node_live[i])
+      run_node(l, i);
+  }
+  if (job->faults.n > faults)
+    return job->worst;
+  lw_outputs(l);
+  if (job->faults.n > faults)
+    return job->worst;
+  lw_finish(l);
+#ifndef NDEBUG
+  SW_TRY(sw_program_verify(job, l->program, "lower"));
+#endif
+  *out = l->program;
+  return SW_OK;
+}

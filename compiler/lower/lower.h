@@ -1,0 +1,219 @@
+/* Shared inside compiler/lower (prefix lw_): tensors as views of storages, and a small vocabulary in which the
+ * decompositions are written. A decomposition reads like the PyTorch code of the same thing:
+ *
+ *   struct tensor m = lw_reduce(l, SW_OP_MAX, x, dim, true);
+ *   struct tensor e = lw_unary(l, SW_OP_EXP, lw_binary(l, SW_OP_SUB, x, m));
+ *
+ * Each such call appends one device op to the program; views only change the numbers in struct tensor. C does not say
+ * which argument is computed first: at most one argument of a call may append. */
+#ifndef SW_LOWER_LOWER_H
+#define SW_LOWER_LOWER_H
+
+#include "base/map.h"
+#include "base/options.h"
+#include "compiler/eval/eval.h"
+#include "compiler/lower/program.h"
+
+/* Element (i0,..) lies at host element offset + sum stride*i of the storage. storage -1: unknown, because a fault is
+ * recorded already; whatever is computed from it is unknown too, so every cause is reported once. */
+struct tensor {
+  int storage;
+  enum sw_dtype dtype;
+  int rank;
+  int64_t size[SW_MAX_RANK], stride[SW_MAX_RANK], offset;
+};
+
+/* What becomes of an overload. */
+enum lw_kind {
+  LW_DEVICE,     /* one device op */
+  LW_DECOMPOSED, /* several, or a device op after views and casts */
+  LW_VIEW,       /* folded into accesses */
+  LW_CONSTANT,   /* a constant, or a fill where the tensor is written later */
+  LW_NOTHING,    /* no effect at run time */
+  LW_HOST,       /* a host step unless its arguments are constant */
+  LW_REFUSED,
+};
+
+struct lower;
+typedef void lw_fn(struct lower *l, int param);
+
+struct lw_operation {
+  const char *target; /* overload */
+  enum lw_kind kind;
+  lw_fn *run;
+  int param;
+  const char *becomes; /* device ops in order, for documents */
+  const char *note;    /* limits; the advice of a refusal; why it runs on the host */
+};
+
+extern const struct lw_operation lw_operations[];
+extern const int lw_n_operations;
+const char *lw_kind_name(enum lw_kind k);
+
+/* What the whole graph tells about a value, before anything is lowered. Reference: alias analysis, pt2.md section 12. */
+struct lw_value {
+  int root;       /* smallest value of its alias class: views of one tensor */
+  bool constant;  /* computed from constants alone: the evaluator has it */
+  bool live;      /* somebody needs it */
+  bool mutated;   /* of a root: written in place by some node */
+  bool root_live; /* of a root: somebody needs some value of the class */
+  bool output;    /* of a root: leaves the program */
+  bool narrow;    /* declared float32, computed in fp16 (precision=device) */
+  int last_use;   /* of a root: last node that reads any value of the class; INT_MAX for outputs */
+};
+
+struct lower {
+  struct sw_job *job;
+  struct sw_arena *arena;
+  const struct sw_options *options;
+  const struct sw_graph *graph;
+  struct sw_program *program;
+  struct sw_eval *eval;
+  bool best; /* profile best */
+
+  struct lw_value *values;
+  struct tensor *tensors;  /* per value; storage -2: not there yet */
+  bool *node_live, *node_constant;
+  int *input_of;           /* per value: number of the graph input, or -1 */
+  bool *is_bool32;         /* per storage below cap_bool32: a bool that has fp32 lanes */
+  int cap_bool32;
+  struct sw_map scalars;   /* value and dtype -> storage */
+  struct sw_map operations;
+
+  /* the node at work */
+  int node;
+  int n_named;             /* intermediates named so far */
+  int first_op, first_storage; /* of the node */
+  bool failed;             /* the node has its fault */
+};
+
+enum { LW_NONE = -1, LW_LATER = -2 };
+
+static inline struct tensor lw_unknown(void)
+{
+  return (struct tensor){.storage = LW_NONE};
+}
+static inline bool lw_known(struct tensor t)
+{
+  return t.storage >= 0;
+}
+
+/* -- the node at work and its arguments (argument.c) -- */
+
+const struct sw_node *lw_node(const struct lower *l);
+const struct sw_arg *lw_arg(struct lower *l, const char *name); /* never NULL: an absent one is of kind NONE */
+bool lw_given(struct lower *l, const char *name);               /* there and not None */
+bool lw_is_tensor(struct lower *l, const struct sw_arg *a);
+struct tensor lw_tensor(struct lower *l, const char *name);
+struct tensor lw_tensor_of(struct lower *l, const struct sw_arg *a);
+struct tensor lw_tensor_of_value(struct lower *l, int value);
+int64_t lw_int(struct lower *l, const char *name);
+int64_t lw_int_of(struct lower *l, const struct sw_arg *a);
+double lw_real(struct lower *l, const char *name);
+bool lw_bool(struct lower *l, const char *name);
+/* A list of ints (or one int); returns how many, at most SW_MAX_RANK. */
+int lw_ints(struct lower *l, const char *name, int64_t out[SW_MAX_RANK]);
+/* Dim number in 0..rank-1. */
+int lw_dim(int64_t dim, int rank);
+const struct sw_value *lw_value(struct lower *l, int result); /* of the node; NULL when undefined */
+/* The dtype in which result k is computed: float16 for a narrowed float32. */
+enum sw_dtype lw_result_dtype(struct lower *l, int result);
+enum sw_dtype lw_dtype_of_value(struct lower *l, int value);
+void lw_set(struct lower *l, int result, struct tensor t);
+/* Whether somebody reads result k. */
+bool lw_wanted(struct lower *l, int result);
+
+/* A fault about the node at work: recorded once a node. Gives an unknown tensor back. */
+struct tensor lw_refuse(struct lower *l, const char *advice, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* -- storages and ops (emit.c) -- */
+
+struct tensor lw_new(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride);
+/* A new tensor whose dims lie in memory in the order most of the operands agree on, else row major. */
+struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, int n_in,
+                          const struct tensor *in);
+struct tensor lw_scalar(struct lower *l, double value, enum sw_dtype dtype);
+void lw_contiguous_strides(int rank, const int64_t *size, int64_t *stride);
+/* The same order of dims without gaps; stride 0 counts as row major. */
+void lw_dense_strides(int rank, const int64_t *size, const int64_t *like, int64_t *stride);
+
+/* One loop nest: loop d has range[d]; tensors have one stride per loop. Loops of range 1 vanish; a range 0 means no
+ * op at all. */
+struct sw_op *lw_nest(struct lower *l, enum sw_device_op op, enum sw_op_role role, int n_written, int n_loops,
+                      const int64_t *range, struct tensor out, int n_in, const struct tensor *in);
+void lw_constant(struct lower *l, struct sw_op *op, const char *name, double value);
+
+struct tensor lw_pointwise(struct lower *l, enum sw_device_op op, enum sw_dtype dtype, int n_in, const struct tensor *in);
+struct tensor lw_unary(struct lower *l, enum sw_device_op op, struct tensor x);
+struct tensor lw_binary(struct lower *l, enum sw_device_op op, struct tensor a, struct tensor b);
+/* with a scalar of x's dtype on the right */
+struct tensor lw_binary_number(struct lower *l, enum sw_device_op op, struct tensor x, double number);
+struct tensor lw_where(struct lower *l, struct tensor c, struct tensor a, struct tensor b);
+struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high);
+struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size);
+struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
+/* x as an operand of an op that computes in `dtype`: bools of that format need no cast. */
+struct tensor lw_operand(struct lower *l, struct tensor x, enum sw_dtype dtype);
+struct tensor lw_clone(struct lower *l, struct tensor x); /* row major, role CLONE */
+/* Writes src, broadcast, into the elements of dst. */
+void lw_write(struct lower *l, struct tensor dst, struct tensor src);
+/* Reduces the dims of `dims` (bit mask; one op for all). */
+struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, uint32_t dims, bool keepdim);
+/* [.., M, K] x [.., K, N] with broadcast batch dims. */
+struct tensor lw_matmul(struct lower *l, struct tensor x, struct tensor y);
+/* Format of the lanes: float16 for bool unless it came from float32 operands. */
+enum sw_dtype lw_lanes(struct lower *l, struct tensor t);
+
+/* -- views (views.c) -- */
+
+bool lw_reshape_view(struct tensor x, int rank, const int64_t *size, struct tensor *out);
+struct tensor lw_reshape(struct lower *l, struct tensor x, int rank, const int64_t *size); /* clones when it must */
+struct tensor lw_expand(struct lower *l, struct tensor x, int rank, const int64_t *size);
+struct tensor lw_permute(struct tensor x, const int *order);
+struct tensor lw_transpose(struct tensor x, int a, int b);
+struct tensor lw_slice(struct tensor x, int dim, int64_t start, int64_t n, int64_t step);
+struct tensor lw_select(struct tensor x, int dim, int64_t index);
+struct tensor lw_unsqueeze(struct tensor x, int dim);
+struct tensor lw_squeeze(struct tensor x, int dim);
+bool lw_is_contiguous(struct tensor x);
+bool lw_same_view(struct tensor a, struct tensor b);
+/* Broadcast shape of several tensors; false when they don't fit. */
+bool lw_broadcast(int n, const struct tensor *in, int *rank, int64_t size[SW_MAX_RANK]);
+
+/* -- folding (fold.c) -- */
+
+/* Fills in l->values: aliases, constants, liveness. */
+enum sw_rc lw_analyse(struct lower *l);
+bool lw_node_writes(struct lower *l, int node);
+/* Computes the node at work if it is constant and its arguments have values. */
+bool lw_fold_node(struct lower *l);
+void lw_touch_arguments(struct lower *l);
+/* A constant value as a tensor of dtype (SW_N_DTYPES: its own): a scalar when all elements are equal. */
+struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype);
+/* Elements of a constant value, or NULL. */
+const struct sw_tensor *lw_constant_elements(struct lower *l, int value);
+/* A constant of our own making, row major. */
+struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
+                       const double *elements);
+void lw_mark_narrow(struct lower *l);
+
+/* -- host steps (host.c) -- */
+
+/* The node at work as a host step: all its results. */
+void lw_host(struct lower *l, int unused);
+struct sw_view lw_view_of(struct tensor t);
+/* One cast on the host. */
+struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
+
+/* -- finishing (finish.c) -- */
+
+/* Outputs and mutations; then dead ops, unused storages, names. */
+void lw_outputs(struct lower *l);
+void lw_finish(struct lower *l);
+
+/* -- decompositions used by others -- */
+
+struct tensor lw_softmax(struct lower *l, struct tensor x, int dim);
+struct tensor lw_linear(struct lower *l, struct tensor x, struct tensor w, const struct tensor *bias);
+
+#endif

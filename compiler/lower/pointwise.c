@@ -1,0 +1,466 @@
+/* Elementwise operations. Reference: ops.md 5.1, 5.2. A binary node computes in the dtype of its result; integers have
+ * no arithmetic on the device, so such a node becomes a host step. */
+#include "compiler/lower/families.h"
+
+#include <math.h>
+
+/* -- dtypes -- */
+
+static int category(enum sw_dtype t)
+{
+  return sw_dtype_is_complex(t) ? 3 : sw_dtype_is_float(t) ? 2 : sw_dtype_is_integer(t) ? 1 : 0;
+}
+
+/* torch.promote_types for two dtypes of one category. */
+static enum sw_dtype wider(enum sw_dtype a, enum sw_dtype b)
+{
+  if (a == b)
+    return a;
+  if ((a == SW_F16 && b == SW_BF16) || (a == SW_BF16 && b == SW_F16))
+    return SW_F32;
+  if (sw_dtype_bytes(a) == sw_dtype_bytes(b) && (a == SW_U8 || b == SW_U8))
+    return SW_I16;
+  return sw_dtype_bytes(a) >= sw_dtype_bytes(b) ? a : b;
+}
+
+/* torch.result_type: tensors with dims decide, 0-d tensors and then numbers only raise the category. */
+static enum sw_dtype result_type(struct lower *l, int n, const struct sw_arg *const *args)
+{
+  enum sw_dtype of[3];
+  bool any[3] = {false};
+  for (int i = 0; i < n; i++) {
+    int class = 2;
+    enum sw_dtype t;
+    if (lw_is_tensor(l, args[i])) {
+      class = l->graph->values.v[args[i]->value].rank == 0;
+      t = lw_dtype_of_value(l, args[i]->value);
+    } else {
+      t = args[i]->kind == SW_ARG_REAL ? SW_F32 : args[i]->kind == SW_ARG_BOOL ? SW_BOOL : SW_I64;
+    }
+    of[class] = !any[class] ? t : category(of[class]) == category(t) ? wider(of[class], t)
+              : category(of[class]) > category(t) ? of[class] : t;
+    any[class] = true;
+  }
+  enum sw_dtype r = SW_BOOL;
+  bool have = false;
+  for (int class = 0; class < 3; class++)
+    if (any[class] && (!have || category(of[class]) > category(r))) {
+      r = of[class];
+      have = true;
+    }
+  return r;
+}
+
+static bool computes(enum sw_dtype t)
+{
+  return t == SW_F16 || t == SW_BF16 || t == SW_F32;
+}
+
+struct tensor lw_argument(struct lower *l, const struct sw_arg *a, enum sw_dtype dtype)
+{
+  if (!lw_is_tensor(l, a))
+    return lw_scalar(l, a->kind == SW_ARG_REAL ? a->r : (double)lw_int_of(l, a), dtype);
+  if (lw_constant_elements(l, a->value) && lw_dtype_of_value(l, a->value) != dtype)
+    return lw_constant_value(l, a->value, dtype);
+  return lw_operand(l, lw_tensor_of_value(l, a->value), dtype);
+}
+
+static struct tensor argument(struct lower *l, const char *name, enum sw_dtype dtype)
+{
+  return lw_argument(l, lw_arg(l, name), dtype);
+}
+
+/* The argument as a whole tensor: the reference spreads numbers over a tensor first. */
+static struct tensor spread(struct lower *l, struct tensor scalar, struct tensor like)
+{
+  if (l->best || !lw_known(scalar) || !lw_known(like))
+    return scalar;
+  return lw_fill(l, l->program->storages.v[scalar.storage].fill, scalar.dtype, like.rank, like.size);
+}
+
+/* The result's shape even when the operands are smaller (all of them numbers or 0-d). */
+static void set0(struct lower *l, struct tensor t)
+{
+  enum sw_dtype want = lw_result_dtype(l, 0);
+  lw_set(l, 0, t.dtype == SW_BOOL && want != SW_BOOL ? lw_cast(l, t, want) : t);
+}
+
+/* -- unary -- */
+
+void lw_op_unary(struct lower *l, int op)
+{
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  if (!computes(t)) {
+    lw_host(l, 0);
+    return;
+  }
+  lw_set(l, 0, lw_unary(l, (enum sw_device_op)op, argument(l, lw_node(l)->args[0].name, t)));
+}
+
+static struct tensor self(struct lower *l)
+{
+  return lw_argument(l, &lw_node(l)->args[0], lw_result_dtype(l, 0));
+}
+
+/* A unary node that is a small formula. */
+void lw_op_formula(struct lower *l, int which)
+{
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  if (!computes(t) && t != SW_BOOL) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor x = which == LW_ISNAN || which == LW_ISINF ? lw_tensor(l, "self") : self(l), y;
+  if ((which == LW_ISNAN || which == LW_ISINF) && !computes(lw_lanes(l, x)) && lw_known(x)) {
+    lw_host(l, 0);
+    return;
+  }
+  switch (which) {
+  case LW_SQUARE:
+    y = lw_binary(l, SW_OP_MUL, x, x);
+    break;
+  case LW_CEIL:
+    y = lw_unary(l, SW_OP_NEG, lw_unary(l, SW_OP_FLOOR, lw_unary(l, SW_OP_NEG, x)));
+    break;
+  case LW_SILU: /* the device's silu takes fp16 only */
+    y = t == SW_F32 && l->best ? lw_binary(l, SW_OP_MUL, x, lw_unary(l, SW_OP_SIGMOID, x)) : lw_unary(l, SW_OP_SILU, x);
+    break;
+  case LW_MISH:
+    y = lw_binary(l, SW_OP_MUL, x, lw_unary(l, SW_OP_TANH, lw_softplus(l, x, 1, 20)));
+    break;
+  case LW_HARDSIGMOID:
+  case LW_HARDSWISH: {
+    struct tensor s = lw_binary_number(l, SW_OP_ADD, x, 3);
+    s = l->best ? lw_clip(l, s, 0, 6) : lw_clip(l, lw_clip(l, s, 0, 65504), -65504, 6);
+    y = lw_binary_number(l, SW_OP_DIV, which == LW_HARDSWISH ? lw_binary(l, SW_OP_MUL, x, s) : s, 6);
+    break;
+  }
+  case LW_LOG_SIGMOID:
+    y = lw_unary(l, SW_OP_NEG, lw_softplus(l, lw_unary(l, SW_OP_NEG, x), 1, 20));
+    break;
+  case LW_SIGN: {
+    struct tensor in[2];
+    in[0] = lw_operand(l, lw_binary_number(l, SW_OP_GT, x, 0), t);
+    in[1] = lw_operand(l, lw_binary_number(l, SW_OP_LT, x, 0), t);
+    y = lw_pointwise(l, SW_OP_SUB, t, 2, in);
+    break;
+  }
+  case LW_ISNAN:
+    y = lw_binary(l, SW_OP_NE, x, x);
+    break;
+  case LW_ISINF:
+    y = lw_binary_number(l, SW_OP_EQ, lw_unary(l, SW_OP_ABS, x), INFINITY);
+    break;
+  default: { /* LW_GLU */
+    int dim = lw_dim(lw_int(l, "dim"), x.rank);
+    int64_t half = lw_known(x) ? x.size[dim] / 2 : 0;
+    struct tensor gate = lw_unary(l, SW_OP_SIGMOID, lw_slice(x, dim, half, half, 1));
+    y = lw_binary(l, SW_OP_MUL, lw_slice(x, dim, 0, half, 1), gate);
+  }
+  }
+  set0(l, y);
+}
+
+/* beta 1 is the device's own; else softplus(beta x) / beta. */
+struct tensor lw_softplus(struct lower *l, struct tensor x, double beta, double threshold)
+{
+  if (beta != 1)
+    x = lw_binary_number(l, SW_OP_MUL, x, beta);
+  int before = l->program->ops.n;
+  struct tensor y = lw_unary(l, SW_OP_SOFTPLUS, x);
+  if (l->program->ops.n > before) {
+    lw_constant(l, &l->program->ops.v[before], "softplusBeta", 1);
+    lw_constant(l, &l->program->ops.v[before], "softplusThresh", threshold);
+  }
+  return beta != 1 ? lw_binary_number(l, SW_OP_MUL, y, 1 / beta) : y;
+}
+
+void lw_op_softplus(struct lower *l, int unused)
+{
+  (void)unused;
+  lw_set(l, 0, lw_softplus(l, self(l), lw_real(l, "beta"), lw_real(l, "threshold")));
+}
+
+/* where(x > 0, scale x, a (exp(b x) - 1)) */
+static struct tensor elu(struct lower *l, struct tensor x, double scale, double a, double b)
+{
+  struct tensor up = scale == 1 ? x : lw_binary_number(l, SW_OP_MUL, x, scale);
+  struct tensor down = lw_unary(l, SW_OP_EXP, b == 1 ? x : lw_binary_number(l, SW_OP_MUL, x, b));
+  down = lw_binary_number(l, SW_OP_SUB, down, 1);
+  down = a == 1 ? down : lw_binary_number(l, SW_OP_MUL, down, a);
+  return lw_where(l, lw_binary_number(l, SW_OP_GT, x, 0), up, down);
+}
+
+void lw_op_elu(struct lower *l, int which)
+{
+  struct tensor x = self(l);
+  if (which == LW_SELU)
+    lw_set(l, 0, elu(l, x, 1.0507009873554804934193349852946, 1.0507009873554804934 * 1.6732632423543772848, 1));
+  else if (which == LW_CELU)
+    lw_set(l, 0, elu(l, x, 1, lw_real(l, "alpha"), 1 / lw_real(l, "alpha")));
+  else
+    lw_set(l, 0, elu(l, x, lw_real(l, "scale"), lw_real(l, "alpha") * lw_real(l, "scale"), lw_real(l, "input_scale")));
+}
+
+void lw_op_leaky_relu(struct lower *l, int which)
+{
+  struct tensor x = self(l), w;
+  if (which == LW_PRELU) {
+    w = argument(l, "weight", x.dtype);
+    if (lw_known(w) && w.rank == 1 && x.rank > 1) { /* one slope a channel, dim 1 */
+      int64_t size[SW_MAX_RANK];
+      for (int d = 0; d < x.rank; d++)
+        size[d] = d == 1 ? w.size[0] : 1;
+      w = lw_reshape(l, w, x.rank, size);
+    }
+  } else {
+    w = lw_scalar(l, lw_real(l, "negative_slope"), x.dtype);
+  }
+  struct tensor positive = lw_binary_number(l, SW_OP_GT, x, 0);
+  w = lw_binary(l, SW_OP_MUL, x, w);
+  lw_set(l, 0, lw_where(l, positive, x, w));
+}
+
+/* Bounds: numbers, tensors or None. */
+void lw_op_clamp(struct lower *l, int which)
+{
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  if (!computes(t)) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor x = self(l);
+  const char *low = which == LW_HARDTANH ? "min_val" : "min", *high = which == LW_HARDTANH ? "max_val" : "max";
+  bool has_low = which == LW_RELU6 || lw_given(l, low), has_high = which == LW_RELU6 || lw_given(l, high);
+  bool tensors = lw_is_tensor(l, lw_arg(l, low)) || lw_is_tensor(l, lw_arg(l, high));
+  if (which == LW_RELU6) {
+    lw_set(l, 0, lw_clip(l, x, 0, 6));
+  } else if (tensors || (t == SW_F32 && l->best)) { /* clip takes numbers and fp16 only */
+    if (has_low)
+      x = lw_binary(l, SW_OP_MAXIMUM, x, argument(l, low, t));
+    if (has_high)
+      x = lw_binary(l, SW_OP_MINIMUM, x, argument(l, high, t));
+    lw_set(l, 0, x);
+  } else {
+    lw_set(l, 0, lw_clip(l, x, has_low ? lw_real(l, low) : -65504, has_high ? lw_real(l, high) : 65504));
+  }
+}
+
+/* Repeated squaring: x^5 = x (x^2)^2. A negative exponent inverts x first. */
+void lw_op_pow(struct lower *l, int unused)
+{
+  (void)unused;
+  double e = lw_real(l, "exponent");
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  bool whole = e == floor(e) && fabs(e) < 32;
+  if (!computes(t) || !(whole || fabs(e) == 0.5)) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor x = self(l);
+  if (fabs(e) == 0.5) {
+    lw_set(l, 0, lw_unary(l, e > 0 ? SW_OP_SQRT : SW_OP_RSQRT, x));
+    return;
+  }
+  if (e == 0) {
+    lw_set(l, 0, lw_expand(l, lw_scalar(l, 1, t), x.rank, x.size));
+    return;
+  }
+  if (e < 0)
+    x = lw_unary(l, SW_OP_RECIPROCAL, x);
+  struct tensor y = lw_unknown();
+  bool started = false;
+  for (int n = (int)fabs(e); n; n >>= 1) {
+    if (n & 1)
+      y = started ? lw_binary(l, SW_OP_MUL, y, x) : x;
+    started = started || n & 1;
+    if (n > 1)
+      x = lw_binary(l, SW_OP_MUL, x, x);
+  }
+  lw_set(l, 0, e == 1 && !l->best ? lw_clone(l, y) : y);
+}
+
+/* -- binary -- */
+
+/* y * alpha as the reference spells it. */
+static struct tensor scaled(struct lower *l, struct tensor y, double alpha)
+{
+  if (alpha == 1 || !lw_known(y))
+    return y;
+  return lw_binary(l, SW_OP_MUL, y, spread(l, lw_scalar(l, alpha, y.dtype), y));
+}
+
+void lw_op_binary(struct lower *l, int op)
+{
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  const struct sw_node *n = lw_node(l);
+  if (t == SW_BOOL && (op == SW_OP_ADD || op == SW_OP_MUL || op == SW_OP_MAXIMUM || op == SW_OP_MINIMUM)) {
+    struct tensor a = argument(l, n->args[0].name, SW_BOOL), b = argument(l, n->args[1].name, SW_BOOL);
+    lw_set(l, 0, lw_binary(l, op == SW_OP_ADD ? SW_OP_MAXIMUM : (enum sw_device_op)op, a, b));
+    return;
+  }
+  if (!computes(t)) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor a = lw_argument(l, &n->args[0], t), b = lw_argument(l, &n->args[1], t);
+  if (lw_given(l, "alpha"))
+    b = scaled(l, b, lw_real(l, "alpha"));
+  struct tensor in[] = {a, b};
+  lw_set(l, 0, lw_pointwise(l, (enum sw_device_op)op, t, 2, in));
+}
+
+void lw_op_rsub(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  if (!computes(t)) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor in[2];
+  in[0] = argument(l, "other", t);
+  in[1] = scaled(l, argument(l, "self", t), lw_real(l, "alpha"));
+  lw_set(l, 0, lw_pointwise(l, SW_OP_SUB, t, 2, in));
+}
+
+void lw_op_div_mode(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  const struct sw_arg *mode = lw_arg(l, "rounding_mode");
+  bool trunc = mode->kind == SW_ARG_STR && mode->s[0] == 't';
+  if (!computes(t) || trunc) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor in[2];
+  in[0] = argument(l, "self", t);
+  in[1] = argument(l, "other", t);
+  struct tensor q = lw_pointwise(l, SW_OP_DIV, t, 2, in);
+  lw_set(l, 0, mode->kind == SW_ARG_STR ? lw_unary(l, SW_OP_FLOOR, q) : q);
+}
+
+void lw_op_compare(struct lower *l, int op)
+{
+  const struct sw_arg *args[] = {lw_arg(l, "self"), lw_arg(l, "other")};
+  enum sw_dtype t = result_type(l, 2, args);
+  if (!computes(t) && t != SW_BOOL) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor a = lw_argument(l, args[0], t), b = lw_argument(l, args[1], t);
+  lw_set(l, 0, lw_binary(l, (enum sw_device_op)op, a, b));
+}
+
+/* -- logic: bool is 0 or 1 in fp16 lanes -- */
+
+static struct tensor truth(struct lower *l, struct tensor x)
+{
+  return lw_known(x) && x.dtype != SW_BOOL ? lw_binary_number(l, SW_OP_NE, x, 0) : x;
+}
+
+static bool is_logic(struct lower *l, const struct sw_arg *a)
+{
+  if (!lw_is_tensor(l, a))
+    return true;
+  enum sw_dtype t = lw_dtype_of_value(l, a->value);
+  return t == SW_BOOL || computes(t) || lw_constant_elements(l, a->value);
+}
+
+static struct tensor logic_argument(struct lower *l, const struct sw_arg *a)
+{
+  if (!lw_is_tensor(l, a) || lw_constant_elements(l, a->value))
+    return lw_argument(l, a, SW_BOOL);
+  return truth(l, lw_tensor_of(l, a));
+}
+
+void lw_op_logic(struct lower *l, int op)
+{
+  const struct sw_arg *a = lw_arg(l, "self"), *b = lw_arg(l, "other");
+  if (lw_result_dtype(l, 0) != SW_BOOL || !is_logic(l, a) || !is_logic(l, b)) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor in[2];
+  in[0] = logic_argument(l, a);
+  in[1] = logic_argument(l, b);
+  lw_set(l, 0, lw_pointwise(l, (enum sw_device_op)op, SW_BOOL, 2, in));
+}
+
+void lw_op_not(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_arg *a = lw_arg(l, "self");
+  if (lw_result_dtype(l, 0) != SW_BOOL || !is_logic(l, a)) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor x = lw_tensor_of(l, a);
+  if (!l->best && lw_known(x) && x.dtype == SW_BOOL) /* x != x is false everywhere */
+    lw_set(l, 0, lw_binary(l, SW_OP_EQ, x, lw_binary(l, SW_OP_NE, x, x)));
+  else
+    lw_set(l, 0, lw_binary_number(l, SW_OP_EQ, x, 0));
+}
+
+/* -- choice -- */
+
+void lw_op_where(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  const struct sw_arg *a = lw_arg(l, "self"), *b = lw_arg(l, "other");
+  if (t == SW_BOOL) { /* c a + (not c) b, on bools */
+    struct tensor c = truth(l, lw_tensor(l, "condition"));
+    struct tensor x = lw_binary(l, SW_OP_MUL, c, lw_argument(l, a, t));
+    struct tensor y = lw_binary(l, SW_OP_GT, lw_argument(l, b, t), c);
+    lw_set(l, 0, lw_binary(l, SW_OP_MAXIMUM, x, y));
+    return;
+  }
+  if (!computes(t)) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor c = truth(l, lw_tensor(l, "condition"));
+  struct tensor x = lw_argument(l, a, t), y = lw_argument(l, b, t);
+  if (!lw_is_tensor(l, a))
+    x = spread(l, x, lw_is_tensor(l, b) ? y : c);
+  if (!lw_is_tensor(l, b))
+    y = spread(l, y, lw_is_tensor(l, a) ? x : c);
+  lw_set(l, 0, lw_where(l, c, x, y));
+}
+
+void lw_op_masked_fill(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  if (!computes(t)) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor x = argument(l, "self", t), v = argument(l, "value", t);
+  if (!lw_is_tensor(l, lw_arg(l, "value")))
+    v = spread(l, v, x);
+  lw_set(l, 0, lw_where(l, truth(l, lw_tensor(l, "mask")), v, x));
+}
+
+void lw_op_addcmul(struct lower *l, int op)
+{
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor a = argument(l, "tensor1", t), b = argument(l, "tensor2", t);
+  struct tensor p = lw_binary(l, (enum sw_device_op)op, a, b);
+  double value = lw_real(l, "value");
+  if (value != 1)
+    p = lw_binary_number(l, SW_OP_MUL, p, value);
+  lw_set(l, 0, lw_binary(l, SW_OP_ADD, argument(l, "self", t), p));
+}
+
+void lw_op_lerp(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor a = argument(l, "self", t);
+  struct tensor d = lw_binary(l, SW_OP_SUB, argument(l, "end", t), a);
+  d = lw_binary(l, SW_OP_MUL, d, argument(l, "weight", t));
+  lw_set(l, 0, lw_binary(l, SW_OP_ADD, a, d));
+}

@@ -1,0 +1,196 @@
+/* Reductions. Reference: ops.md 4.3, 5.3. Several dims are one op. */
+#include "compiler/lower/families.h"
+
+#include <math.h>
+
+uint32_t lw_dims(struct lower *l, const char *name, int rank)
+{
+  int64_t dims[SW_MAX_RANK];
+  int n = lw_ints(l, name, dims);
+  uint32_t mask = 0;
+  for (int i = 0; i < n; i++)
+    mask |= 1u << lw_dim(dims[i], rank);
+  return n ? mask : (1u << rank) - 1;
+}
+
+static bool computes(enum sw_dtype t)
+{
+  return t == SW_F16 || t == SW_BF16 || t == SW_F32;
+}
+
+/* The operand in the dtype of the result; integers and bools accumulate in int64, which the device has not. */
+static bool operand(struct lower *l, struct tensor *x)
+{
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  if (!computes(t)) {
+    lw_host(l, 0);
+    return false;
+  }
+  *x = lw_argument(l, &lw_node(l)->args[0], t);
+  return lw_known(*x);
+}
+
+void lw_op_reduce(struct lower *l, int op)
+{
+  struct tensor x;
+  if (lw_result_dtype(l, 0) == SW_BOOL && (op == SW_OP_MAX || op == SW_OP_MIN))
+    x = lw_tensor(l, "self"); /* 0 and 1 in fp16 lanes */
+  else if (!operand(l, &x))
+    return;
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  lw_set(l, 0, lw_reduce(l, (enum sw_device_op)op, x, lw_dims(l, "dim", x.rank), lw_given(l, "keepdim") && lw_bool(l, "keepdim")));
+}
+
+void lw_op_prod(struct lower *l, int unused)
+{
+  (void)unused;
+  lw_op_reduce(l, SW_OP_PROD);
+}
+
+void lw_op_reduce_all(struct lower *l, int op)
+{
+  struct tensor x;
+  if (operand(l, &x))
+    lw_set(l, 0, lw_reduce(l, (enum sw_device_op)op, x, (1u << x.rank) - 1, false));
+}
+
+/* Values on the device, positions on the host, and only what somebody reads. */
+void lw_op_max_dim(struct lower *l, int op)
+{
+  struct tensor x;
+  if (lw_wanted(l, 1)) {
+    lw_host(l, 0);
+    return;
+  }
+  if (operand(l, &x))
+    lw_set(l, 0, lw_reduce(l, (enum sw_device_op)op, x, 1u << lw_dim(lw_int(l, "dim"), x.rank), lw_bool(l, "keepdim")));
+}
+
+void lw_op_aminmax(struct lower *l, int unused)
+{
+  (void)unused;
+  struct tensor x;
+  if (!operand(l, &x))
+    return;
+  uint32_t dims = lw_given(l, "dim") ? 1u << lw_dim(lw_int(l, "dim"), x.rank) : (1u << x.rank) - 1;
+  lw_set(l, 0, lw_reduce(l, SW_OP_MIN, x, dims, lw_bool(l, "keepdim")));
+  lw_set(l, 1, lw_reduce(l, SW_OP_MAX, x, dims, lw_bool(l, "keepdim")));
+}
+
+/* any is a maximum, all a minimum over 0 and 1. */
+void lw_op_any(struct lower *l, int op)
+{
+  struct tensor x = lw_tensor(l, "self");
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  if (x.dtype != SW_BOOL && !computes(x.dtype)) {
+    lw_host(l, 0);
+    return;
+  }
+  if (x.dtype != SW_BOOL)
+    x = lw_binary_number(l, SW_OP_NE, x, 0);
+  uint32_t dims = lw_given(l, "dim") ? lw_dims(l, "dim", x.rank) : (1u << x.rank) - 1;
+  lw_set(l, 0, lw_reduce(l, (enum sw_device_op)op, x, dims, lw_given(l, "keepdim") && lw_bool(l, "keepdim")));
+}
+
+/* var = sum((x - mean)^2) / (n - correction): mean, sub, mul, mean, and one factor unless the correction is 0. */
+void lw_op_moments(struct lower *l, int which)
+{
+  struct tensor x;
+  if (!operand(l, &x))
+    return;
+  uint32_t dims = lw_dims(l, "dim", x.rank);
+  bool keepdim = lw_given(l, "keepdim") && lw_bool(l, "keepdim");
+  double correction = lw_given(l, "correction") ? lw_real(l, "correction")
+                      : lw_given(l, "unbiased") ? lw_bool(l, "unbiased") : 1;
+  double n = 1;
+  for (int d = 0; d < x.rank; d++)
+    if (dims >> d & 1)
+      n *= (double)x.size[d];
+  struct tensor mean = lw_reduce(l, SW_OP_MEAN, x, dims, true);
+  struct tensor d = lw_binary(l, SW_OP_SUB, x, mean);
+  struct tensor var = lw_reduce(l, SW_OP_MEAN, lw_binary(l, SW_OP_MUL, d, d), dims, keepdim);
+  if (correction != 0)
+    var = lw_binary_number(l, SW_OP_MUL, var, n > correction ? n / (n - correction) : NAN);
+  if (which == LW_STD || which == LW_STD_MEAN)
+    var = lw_unary(l, SW_OP_SQRT, var);
+  lw_set(l, 0, var);
+  if (which != LW_VAR_MEAN && which != LW_STD_MEAN)
+    return;
+  for (int k = x.rank - 1; k >= 0 && !keepdim; k--)
+    if (dims >> k & 1)
+      mean = lw_squeeze(mean, k);
+  lw_set(l, 1, mean);
+}
+
+void lw_op_norm(struct lower *l, int unused)
+{
+  (void)unused;
+  struct tensor x;
+  double p = lw_given(l, "ord") ? lw_real(l, "ord") : 2;
+  if (p != 2 && p != 1 && !isinf(p)) {
+    lw_refuse(l, "use ord 1, 2 or inf", "a norm of order %g", p);
+    return;
+  }
+  if (!operand(l, &x))
+    return;
+  uint32_t dims = lw_dims(l, "dim", x.rank);
+  bool keepdim = lw_bool(l, "keepdim");
+  if (p == 2)
+    x = lw_unary(l, SW_OP_SQRT, lw_reduce(l, SW_OP_SUM, lw_binary(l, SW_OP_MUL, x, x), dims, keepdim));
+  else
+    x = lw_reduce(l, p == 1 ? SW_OP_SUM : p > 0 ? SW_OP_MAX : SW_OP_MIN, lw_unary(l, SW_OP_ABS, x), dims, keepdim);
+  lw_set(l, 0, x);
+}
+
+/* log(sum(exp(x - m))) + m */
+void lw_op_logsumexp(struct lower *l, int unused)
+{
+  (void)unused;
+  struct tensor x;
+  if (!operand(l, &x))
+    return;
+  uint32_t dims = lw_dims(l, "dim", x.rank);
+  bool keepdim = lw_bool(l, "keepdim");
+  struct tensor m = lw_reduce(l, SW_OP_MAX, x, dims, true);
+  struct tensor e = lw_unary(l, SW_OP_EXP, lw_binary(l, SW_OP_SUB, x, m));
+  struct tensor s = lw_unary(l, SW_OP_LOG, lw_reduce(l, SW_OP_SUM, e, dims, true));
+  s = lw_binary(l, SW_OP_ADD, s, m);
+  for (int d = x.rank - 1; d >= 0 && !keepdim; d--)
+    if (dims >> d & 1)
+      s = lw_squeeze(s, d);
+  lw_set(l, 0, s);
+}
+
+/* Values and positions are two searches; positions come as floats, so they are made on the host unless unread.
+ * Reference: ops.md 4.3 (limits), layouts.md 4.10. */
+void lw_op_topk(struct lower *l, int unused)
+{
+  (void)unused;
+  int64_t k = lw_int(l, "k");
+  if (lw_wanted(l, 1) || !lw_bool(l, "largest") || k > 128) {
+    lw_host(l, 0);
+    return;
+  }
+  struct tensor x;
+  if (!operand(l, &x))
+    return;
+  int dim = lw_dim(lw_int(l, "dim"), x.rank);
+  struct tensor out = lw_new_like(l, x.dtype, x.rank, lw_value(l, 0)->size, 0, NULL), nest = out;
+  struct tensor in = x;
+  int64_t range[SW_MAX_RANK];
+  for (int d = 0; d < x.rank; d++)
+    range[d] = out.size[d];
+  range[x.rank] = x.size[dim];
+  in.rank = nest.rank = x.rank + 1;
+  in.stride[x.rank] = x.stride[dim];
+  in.stride[dim] = 0;
+  nest.stride[x.rank] = 0;
+  lw_nest(l, SW_OP_TOPKVALUE, SW_ROLE_PLAIN, x.rank, x.rank + 1, range, nest, 1, &in);
+  lw_set(l, 0, out);
+}
