@@ -169,6 +169,11 @@ enum sw_rc sw_graph_programs(struct sw_job *job, const char *bytes, size_t len, 
 /* The text form. Reading it back gives the same graph (payloads apart), and writing that the same text. */
 void sw_graph_write_text(const struct sw_graph *g, struct sw_buf *out);
 
+/* What the reader saw, as members of a JSON object that the caller opened and closes: counts, inputs with the SHA-256
+ * of stored values in row-major order, outputs, mutations, dynamic dims (docs/formats.md). */
+struct sw_jw;
+void sw_graph_write_facts(struct sw_job *job, const struct sw_graph *g, struct sw_jw *w);
+
 /* Elements of a tensor; checked at reading, so it can't overflow. */
 int64_t sw_value_elements(const struct sw_value *v);
 

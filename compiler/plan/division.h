@@ -51,6 +51,7 @@ struct sw_work {
   bool indirect;        /* any gather or scatter access */
   int strided_window;   /* conv or pool with stride > 1: that many last written variables stay whole */
   int window;           /* kernel window: that many last variables stay whole */
+  bool greedy_only;     /* a matmul that the cost model leaves alone */
   bool pads_output;     /* emission masks or pads stick dims of the output too (exp, restickify) */
   bool whole_padded;    /* what is padded or masked is never cut, not even for the span */
 };

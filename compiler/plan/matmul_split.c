@@ -123,7 +123,8 @@ bool sw_divide_matmul(const struct sw_work *w, const struct sw_work_limits *limi
                       const int64_t *greedy, int64_t *split)
 {
   struct roles r;
-  if (w->kind != SW_WORK_MATMUL || limits->any_pin || sw_split_product(committed, w->n_vars) > 1 || !find_roles(w, &r))
+  if (w->kind != SW_WORK_MATMUL || w->greedy_only || limits->any_pin || sw_split_product(committed, w->n_vars) > 1 ||
+      !find_roles(w, &r))
     return false;
   double eps = (double)w->out.device_size[w->out.rank - 1];
   struct search s = {.w = w, .limits = limits, .roles = &r, .best_cost = INFINITY};

@@ -61,6 +61,14 @@ static bool describe_tensor(const struct sw_program *p, const struct sw_op *op, 
   return sw_layout_coords(l, op, x, t->coord);
 }
 
+/* What the recorded plans show beyond the page: a masked K and a matmul with a result of rank 4 (graphs 116; 121, 168,
+ * 200) keep the greedy split. */
+static bool reference_leaves_alone(const struct sw_program *p, const struct sw_op *op, const struct sw_work *w)
+{
+  int64_t eps = w->out.device_size[w->out.rank - 1];
+  return p->storages.v[op->out.storage].rank == 4 || (op->n_loops && op->range[op->n_loops - 1] % eps);
+}
+
 enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int index,
                       struct sw_work *w)
 {
@@ -91,6 +99,8 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
       fine &= describe_tensor(p, op, &op->in[i], &w->in[w->n_in++]);
   }
   fine &= describe_tensor(p, op, &op->out, &w->out);
+  if (o->profile == SW_PROFILE_TORCH_SPYRE)
+    w->greedy_only = reference_leaves_alone(p, op, w);
   if (!fine) {
     sw_fault(job, SW_INTERNAL, "%s: an access has no device coordinates in the chosen layout", op->name)->node = op->name;
     return SW_INTERNAL;

@@ -25,6 +25,7 @@ struct sw_place_buffer {
 struct sw_place_problem {
   const char *name;
   int64_t capacity, alignment; /* addresses are multiples of alignment in [0, capacity) */
+  bool require_all;            /* every buffer was read as required */
   SW_VEC(struct sw_place_buffer) buffers;
   SW_VEC(const char *) aliases; /* names of the alias groups */
 };
@@ -58,7 +59,7 @@ struct sw_place_result {
   int64_t work;
 };
 
-/* A buffer with nothing set but what counts: free address, no alias. Borrows name. */
+/* Adds a buffer with nothing else set: free address, no alias. Borrows name. Valid until the next one is added. */
 struct sw_place_buffer *sw_place_add(struct sw_job *job, struct sw_place_problem *p, const char *name, int64_t size,
                                      int64_t start, int64_t end, int64_t value);
 
