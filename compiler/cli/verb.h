@@ -8,7 +8,8 @@
 #define SW_VERBS(X)                                                                                                \
   X(compile, "MODEL [-o DIR] [--json] [OPTIONS]", "the pipeline: layouts, plan, SuperDSC", 0)                      \
   X(inspect, "MODEL [--json|--text] [--program NAME]", "what the reader saw", 1)                                                           \
-  X(solve, "PROBLEM.json [--json]", "the assignment problem alone", 0)                                             \
+  X(solve, "PROBLEM.json [--json] [--mode shared] [--solver NAME] [--budget N] [--lp FILE]",                       \
+    "the assignment problem alone", 1)                                                                             \
   X(place, "PROBLEM.json|.csv [--json]", "the scratchpad problem alone", 1)                                        \
   X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 1)                                                         \
   X(verify, "DIR [--model MODEL] [--inputs IO.json]", "checks and executes a result directory", 0)                 \

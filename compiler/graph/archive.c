@@ -3,6 +3,7 @@
  * bytes serve two entries. What bounds each read: the size that the directory states, at most RATIO times the packed
  * size. */
 #include "compiler/graph/build.h"
+#include "compiler/graph/pickle.h"
 
 #include <string.h>
 #include <zip.h>
@@ -239,13 +240,12 @@ struct payload_reader {
   struct sw_payloads *out;
 };
 
-/* Number of the record at root/data/FOLDER/NAME, read once; -1 after a fault. */
-static int record_of(struct payload_reader *p, const char *folder, const char *name, const char *path)
+/* Number of the record at root/data/FOLDER/PATH, read once; -1 after a fault. */
+static int record_of(struct payload_reader *p, const char *path, const char *name)
 {
-  const char *full = sw_arena_printf(p->z->job->arena, "data/%s/%s", folder, path);
-  int64_t entry = find(p->z, full);
+  int64_t entry = find(p->z, path);
   if (entry < 0) {
-    sw_fail(p->z->job, SW_INVALID, "archive: record %.200s of %.200s is missing", full, name);
+    sw_fail(p->z->job, SW_INVALID, "archive: record %.200s of %.200s is missing", path, name);
     return -1;
   }
   int64_t number = sw_map_get(&p->by_entry, &entry, sizeof entry);
@@ -261,6 +261,49 @@ static int record_of(struct payload_reader *p, const char *folder, const char *n
   return (int)number;
 }
 
+static void add_payload(struct payload_reader *p, int which, const char *name, struct sw_payload payload)
+{
+  if (payload.record >= 0) {
+    payload.bytes = p->records.v[payload.record].bytes;
+    payload.n_bytes = p->records.v[payload.record].n_bytes;
+  }
+  sw_map_set_str(&p->out->by_name[which], name, p->out->list.n);
+  *SW_PUSH(p->z->job->arena, &p->out->list) = payload;
+}
+
+/* [{"as_int": 64}, ..]; always numbers here */
+static bool plain_numbers(struct sw_arena *a, const json_t *list, int64_t **out)
+{
+  size_t n = json_array_size(list);
+  *out = SW_NEW_N(a, int64_t, n);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *v = json_object_get(json_array_get(list, i), "as_int");
+    if (!json_is_integer(v))
+      return false;
+    (*out)[i] = json_integer_value(v);
+  }
+  return json_is_array(list);
+}
+
+static bool config_entry(struct payload_reader *p, const json_t *j, struct sw_payload *out)
+{
+  const json_t *m = json_object_get(j, "tensor_meta");
+  *out = (struct sw_payload){.record = -1};
+  out->opaque = json_is_true(json_object_get(j, "use_pickle")) || !json_is_object(m);
+  if (out->opaque)
+    return true;
+  struct sw_arena *a = p->z->job->arena;
+  const json_t *offset = json_object_get(json_object_get(m, "storage_offset"), "as_int");
+  const json_t *dtype = json_object_get(m, "dtype");
+  json_int_t number = json_integer_value(dtype);
+  out->dtype = !json_is_integer(dtype) || number < 0 || number > 1000 ? SW_N_DTYPES : sw_dtype_from_number((int)number);
+  out->offset = json_integer_value(offset);
+  out->rank = (int)json_array_size(json_object_get(m, "sizes"));
+  return json_is_integer(offset) && plain_numbers(a, json_object_get(m, "sizes"), &out->size) &&
+         plain_numbers(a, json_object_get(m, "strides"), &out->stride) &&
+         json_array_size(json_object_get(m, "strides")) == (size_t)out->rank;
+}
+
 /* {"config": {NAME: {"path_name": .., "use_pickle": .., "tensor_meta": ..}}} */
 static void read_config(struct payload_reader *p, const char *folder, const char *program, int which)
 {
@@ -268,7 +311,7 @@ static void read_config(struct payload_reader *p, const char *folder, const char
   const char *path = sw_arena_printf(job->arena, "data/%s/%s_%s_config.json", folder, program, folder);
   int64_t entry = find(p->z, path);
   if (entry < 0) { /* early archives hold one pickle instead (pt2.md section 13) */
-    p->out->unreadable = true;
+    p->out->unknown = true;
     sw_warn(job, "%s%s is missing: values of weights are unknown", p->z->root, path);
     return;
   }
@@ -283,20 +326,61 @@ static void read_config(struct payload_reader *p, const char *folder, const char
   json_object_foreach((json_t *)(uintptr_t)config, name, j) {
     const char *where = sw_arena_printf(job->arena, "%s:/config/%s", path, name);
     const json_t *record = sw_json_member(job, j, where, "path_name", JSON_STRING);
-    struct sw_payload payload = {.meta = json_object_get(j, "tensor_meta"), .record = -1};
-    payload.use_pickle = json_is_true(json_object_get(j, "use_pickle")) || !json_is_object(payload.meta);
+    struct sw_payload payload;
     if (!record)
       continue;
-    if (!payload.use_pickle) {
-      payload.record = record_of(p, folder, name, json_string_value(record));
+    if (!config_entry(p, j, &payload)) {
+      sw_fault(job, SW_INVALID, "archive: tensor_meta of %.200s is incomplete", name)->source = where;
+      continue;
+    }
+    if (!payload.opaque) {
+      payload.record = record_of(p, sw_arena_printf(job->arena, "data/%s/%s", folder, json_string_value(record)), name);
       if (payload.record < 0)
         continue;
-      payload.bytes = p->records.v[payload.record].bytes;
-      payload.n_bytes = p->records.v[payload.record].n_bytes;
     }
-    sw_map_set_str(&p->out->by_name[which], name, p->out->list.n);
-    *SW_PUSH(job->arena, &p->out->list) = payload;
+    add_payload(p, which, name, payload);
   }
+}
+
+/* A file of torch.save inside the archive: a zip of its own with data.pkl and records data/KEY. */
+static void read_pickled(struct payload_reader *p, const char *path, int which)
+{
+  struct archive *outer = p->z;
+  struct sw_job *job = outer->job;
+  int64_t entry = find(outer, path);
+  size_t len = 0, n;
+  const char *bytes = entry < 0 ? NULL : contents(outer, entry, &len);
+  struct archive z = {.job = job, .index = {.arena = job->arena}};
+  if (len < 2 || memcmp(bytes, "PK", 2)) {
+    p->out->unknown = true;
+    sw_warn(job, "%s is no file of torch.save: values of weights are unknown", path);
+    return;
+  }
+  if (!open_zip(&z, bytes, len) || !check_entries(&z, len))
+    return;
+  const char *first = z.n ? zip_get_name(z.zip, 0, 0) : "";
+  z.root = sw_arena_strndup(job->arena, first, strcspn(first, "/") + (strchr(first, '/') != NULL));
+  const char *order = find(&z, "byteorder") >= 0 ? text_entry(&z, "byteorder") : "little";
+  int64_t pickle = find(&z, "data.pkl");
+  if (pickle < 0 || !order || strcmp(order, "little")) {
+    refuse(&z, SW_UNSUPPORTED, "weights of an older torch in a form that can't be read (no data.pkl, or big-endian)");
+    return;
+  }
+  struct sw_pickled_dict dict = {0};
+  const char *text = contents(&z, pickle, &n);
+  if (!text || !sw_pickle__read(job, (const unsigned char *)text, n, &dict))
+    return;
+  p->z = &z;
+  p->by_entry = (struct sw_map){.arena = job->arena};
+  for (int i = 0; i < dict.list.n; i++) {
+    const struct sw_pickled *t = &dict.list.v[i];
+    struct sw_payload payload = {.opaque = !t->key, .dtype = t->dtype, .rank = t->rank, .size = t->size,
+                                 .stride = t->stride, .offset = t->offset, .record = -1};
+    if (t->key && (payload.record = record_of(p, sw_arena_printf(job->arena, "data/%s", t->key), t->name)) < 0)
+      continue;
+    add_payload(p, which, t->name, payload);
+  }
+  p->z = outer;
 }
 
 struct sw_graph *sw_graph__read_archive(struct sw_job *job, const char *bytes, size_t len, const char *program)
@@ -314,11 +398,11 @@ struct sw_graph *sw_graph__read_archive(struct sw_job *job, const char *bytes, s
   if (!text)
     return NULL;
   struct sw_payloads payloads = {.by_name = {{.arena = job->arena}, {.arena = job->arena}}};
+  struct payload_reader p = {.z = &z, .by_entry = {.arena = job->arena}, .out = &payloads};
   if (z.legacy) {
-    payloads.unreadable = true;
-    sw_warn(job, "this archive of torch <= 2.7 stores weights as pickles: their values are unknown");
+    read_pickled(&p, "serialized_state_dict.pt", 0);
+    read_pickled(&p, "serialized_constants.pt", 1);
   } else {
-    struct payload_reader p = {.z = &z, .by_entry = {.arena = job->arena}, .out = &payloads};
     read_config(&p, "weights", name, 0);
     read_config(&p, "constants", name, 1);
   }

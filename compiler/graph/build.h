@@ -68,19 +68,21 @@ bool sw_graph__row_major(int rank, const int64_t *size, int64_t *stride);
 
 /* -- the readers -- */
 
-/* A payload of an archive by qualified name. */
+/* A payload of an archive: where a tensor lies in a record. */
 struct sw_payload {
-  const json_t *meta;    /* tensor_meta of the config file */
-  bool use_pickle;
+  bool opaque; /* only Python could read it */
+  enum sw_dtype dtype;
+  int rank;
+  int64_t *size, *stride, offset;
   const unsigned char *bytes;
   size_t n_bytes;
   int record;
 };
 
 struct sw_payloads {
-  struct sw_map by_name[2]; /* weights, constants: index into list */
+  struct sw_map by_name[2]; /* weights, constants: qualified name -> number in list */
   SW_VEC(struct sw_payload) list;
-  bool unreadable; /* a container whose weights are one pickle */
+  bool unknown; /* weights are missing or can't be read, which was reported */
 };
 
 struct sw_graph *sw_graph__read_text(struct sw_job *job, const char *text, size_t len);

@@ -192,44 +192,43 @@ static void read_node_args(struct sw_reader *r, const struct sw_at *at, const js
 
 /* -- inputs and outputs -- */
 
-/* Strides and offset of the payload, checked against the record (pt2.md section 2). */
+/* Largest element that the tensor reaches, or -1 when that does not fit 63 bits. */
+static int64_t last_element(const struct sw_payload *p)
+{
+  int64_t last = p->offset, step;
+  bool good = last >= 0;
+  for (int d = 0; d < p->rank; d++)
+    good = good && p->size[d] > 0 && p->stride[d] >= 0 &&
+           !__builtin_mul_overflow(p->size[d] - 1, p->stride[d], &step) && !__builtin_add_overflow(last, step, &last);
+  return good ? last : -1;
+}
+
+/* The input's payload, checked against the program and the record (pt2.md section 2). */
 static void attach_payload(struct sw_reader *r, const struct sw_at *at, struct sw_input *in)
 {
   const struct sw_payloads *ps = r->doc->payloads;
+  if (!ps)
+    return;
   int first = in->kind == SW_INPUT_TENSOR_CONSTANT || (in->kind == SW_INPUT_BUFFER && !in->persistent);
-  int64_t i = ps ? sw_map_get_str(&ps->by_name[first], in->target) : -1;
-  if (i < 0 && ps)
+  int64_t i = sw_map_get_str(&ps->by_name[first], in->target);
+  if (i < 0)
     i = sw_map_get_str(&ps->by_name[!first], in->target);
   if (i < 0) {
-    if (ps && !ps->unreadable)
-      sw_program__fault(r, at, SW_INVALID, "the archive has no record for %s", in->target);
+    if (!ps->unknown)
+      sw_program__fault(r, at, SW_INVALID, "the archive has no record for %s", in->target)->tensor = in->name;
     return;
   }
   const struct sw_payload *p = &ps->list.v[i];
-  if (p->use_pickle) {
+  if (p->opaque) {
     sw_program__fault(r, at, SW_UNSUPPORTED, "%s is stored as a pickle, which only Python can read", in->target)
         ->tensor = in->name;
     return;
   }
   const struct sw_value *v = &r->names.graph->values.v[in->value];
-  const json_t *m = p->meta;
-  const json_t *strides = json_object_get(m, "strides"), *sizes = json_object_get(m, "sizes");
-  json_int_t number = json_integer_value(json_object_get(m, "dtype"));
-  const json_t *offset = json_object_get(json_object_get(m, "storage_offset"), "as_int");
-  bool same = json_array_size(sizes) == (size_t)v->rank && json_array_size(strides) == (size_t)v->rank &&
-              number >= 0 && number < 1000 && sw_dtype_from_number((int)number) == v->dtype &&
-              json_is_integer(offset) && json_integer_value(offset) >= 0;
-  in->stride = SW_NEW_N(r->doc->job->arena, int64_t, v->rank);
-  int64_t elements = 1, last = json_integer_value(offset), step;
-  bool fits = true;
+  bool same = p->dtype == v->dtype && p->rank == v->rank, empty = false;
   for (int d = 0; same && d < v->rank; d++) {
-    const json_t *size = json_object_get(json_array_get(sizes, (size_t)d), "as_int");
-    const json_t *stride = json_object_get(json_array_get(strides, (size_t)d), "as_int");
-    same = json_is_integer(size) && json_is_integer(stride) && json_integer_value(size) == v->size[d];
-    in->stride[d] = json_integer_value(stride);
-    fits = fits && v->size[d] >= 0 && in->stride[d] >= 0 &&
-           !__builtin_mul_overflow(elements, v->size[d], &elements) &&
-           !__builtin_mul_overflow(in->stride[d], v->size[d] - 1, &step) && !__builtin_add_overflow(last, step, &last);
+    same = p->size[d] == v->size[d];
+    empty |= p->size[d] == 0;
   }
   if (!same) {
     sw_program__fault(r, at, SW_INVALID, "the record of %s has another dtype or size than the program says",
@@ -237,16 +236,14 @@ static void attach_payload(struct sw_reader *r, const struct sw_at *at, struct s
         ->tensor = in->name;
     return;
   }
-  in->offset = json_integer_value(offset);
-  if (fits && elements && !p->n_bytes) /* a program without weights: every tensor of a dtype shares an empty record */
+  in->stride = p->stride;
+  in->offset = p->offset;
+  if (!empty && !p->n_bytes) /* a program without weights: all tensors of a dtype share an empty record */
     return;
-  int64_t bytes;
-  if (!fits || (elements && (__builtin_add_overflow(last, 1, &last) ||
-                             __builtin_mul_overflow(last, sw_dtype_bytes(v->dtype), &bytes) ||
-                             (uint64_t)bytes > p->n_bytes))) {
-    struct sw_fault *f = sw_program__fault(r, at, SW_INVALID, "%s reaches past the end of its record of %zu bytes",
-                                           in->target, p->n_bytes);
-    f->tensor = in->name;
+  int64_t last = empty ? 0 : last_element(p);
+  if (!empty && (last < 0 || (uint64_t)last >= p->n_bytes / (size_t)sw_dtype_bytes(v->dtype))) {
+    sw_program__fault(r, at, SW_INVALID, "%s reaches past the end of its record of %zu bytes", in->target, p->n_bytes)
+        ->tensor = in->name;
     return;
   }
   in->bytes = p->bytes;

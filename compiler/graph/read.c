@@ -76,6 +76,9 @@ enum sw_rc sw_graph_read(struct sw_job *job, const char *name, const char *bytes
   if (rc != SW_OK)
     return rc;
   sw_graph__census(job, g);
-  *out = sw_graph__inline(job, g);
-  return SW_OK;
+  g = sw_graph__inline(job, g);
+  rc = faults_since(job, n_faults);
+  if (rc == SW_OK)
+    *out = g;
+  return rc;
 }

@@ -19,6 +19,8 @@ static double positive(double x)
 
 static double rate_of_transport(const struct sw_transport_fit *t, const struct sw_cost_op *op)
 {
+  if (op->rows <= 0 || op->cols <= 0)
+    return t->least;
   double planes = fmax(1, op->cols / 64);
   return clamp(t->a - t->b * log2(planes) - t->d * log2(fmax(2, op->rows)), t->least, sw_spyre.hbm);
 }

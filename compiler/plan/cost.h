@@ -60,7 +60,9 @@ double sw_traffic_rate(const struct sw_cost_op *op);
 /* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
 double sw_cores_factor(int cores);
 
-/* The numbers of an op with layouts, splits and places. */
-void sw_cost_of(const struct sw_program *p, const struct sw_op *op, struct sw_cost_op *out);
+/* The numbers of an op with layouts, splits and places. `as_recorded` takes them as the reference does (profile
+ * torch-spyre), which knows sizes of what is in memory only, bytes of torch's dtype, and a change of stick by the
+ * steps in host memory. */
+void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_recorded, struct sw_cost_op *out);
 
 #endif

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-static int loops_used(const struct sw_op *op, const struct sw_access *x)
+/* Variables of an access; a row number is one. */
+static int vars_used(const struct sw_op *op, const struct sw_access *x)
 {
-  int n = 0;
+  int n = x->index_input >= 0;
   for (int l = 0; l < op->n_loops; l++)
     n += x->step[l] != 0;
   return n;
@@ -25,15 +26,32 @@ static double host_dim(const struct sw_storage *s, int from_last)
   return s->rank >= from_last ? (double)s->size[s->rank - from_last] : 0;
 }
 
-/* Whole storages count, as in the reference; padding included. */
+static bool in_lx(const struct sw_storage *s)
+{
+  return s->place && s->place->kind == SW_PLACE_LX;
+}
+
+/* Whole storages count, padding included. */
 static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_access *x, double element_bytes)
 {
   const struct sw_storage *s = &p->storages.v[x->storage];
   struct sw_cost_arg a = {.storage = x->storage, .rows = host_dim(s, 2)};
   a.is_graph_input = s->kind == SW_STORAGE_INPUT || s->kind == SW_STORAGE_PARAMETER || s->kind == SW_STORAGE_BUFFER;
-  if (s->layout && !(s->place && s->place->kind == SW_PLACE_LX))
+  if (s->layout && !in_lx(s))
     a.bytes = element_bytes * (double)sw_layout_elements(s->layout);
   return a;
+}
+
+/* Of a destination that others write too, only the part that this op writes. */
+static void count_written_part(const struct sw_op *op, struct sw_cost_arg *out, double element_bytes)
+{
+  if (op->role != SW_ROLE_WRITE && op->role != SW_ROLE_PADDING)
+    return;
+  double part = element_bytes;
+  for (int l = 0; l < op->n_written; l++)
+    part *= (double)op->range[l];
+  if (out->bytes > part)
+    out->bytes = part;
 }
 
 /* [R,M,C] to [M,R,C]: both sides walk the columns one by one and the other two dims in opposite order. */
@@ -59,18 +77,38 @@ static bool reads_loop(const struct sw_op *op, int loop)
   return false;
 }
 
-static enum sw_traffic traffic_of(const struct sw_program *p, const struct sw_op *op, struct sw_cost_op *out)
+/* Whether the columns of the output are walked across an input, by steps in host memory. */
+static bool reads_across(const struct sw_op *op, int column)
+{
+  for (int i = 0; column >= 0 && i < op->n_in; i++)
+    if (op->in[i].step[column] != 0 && op->in[i].step[column] != 1)
+      return true;
+  return false;
+}
+
+/* An operand of one row: [1,C]. */
+static bool is_row(const struct sw_program *p, const struct sw_op *op, int input, int column, bool as_recorded)
+{
+  const struct sw_storage *s = &p->storages.v[op->in[input].storage];
+  if (column < 0 || !op->in[input].step[column])
+    return false;
+  return !as_recorded || (s->rank >= 2 && s->size[s->rank - 2] == 1);
+}
+
+static enum sw_traffic traffic_of(const struct sw_program *p, const struct sw_op *op, bool as_recorded,
+                                  struct sw_cost_op *out)
 {
   const struct sw_layout *l = p->storages.v[op->out.storage].layout;
   int column = column_loop(op);
-  if (op->op == SW_OP_MATMUL || op->op == SW_OP_MATMULFP8)
+  if (out->is_matmul)
     return SW_TRAFFIC_PLAIN;
   for (int v = 0; v < op->n_written; v++)
     if (!reads_loop(op, v) && l->rank > 3 && l->device_size[l->rank - 2] > 0 && l->device_size[l->rank - 2] < 64)
       return SW_TRAFFIC_SCATTER;
-  if (op->op == SW_OP_RESTICKIFY)
+  bool reduces = sw_device_op_is_reduction(op->op);
+  if (as_recorded ? !reduces && reads_across(op, column) : op->op == SW_OP_RESTICKIFY)
     return SW_TRAFFIC_RESTICKIFY;
-  if (sw_device_op_is_reduction(op->op)) {
+  if (reduces) {
     for (int i = 0; column >= 0 && i < op->n_in; i++)
       for (int v = op->n_written; v < op->n_loops; v++)
         if (op->in[i].step[v] > 1)
@@ -79,12 +117,12 @@ static enum sw_traffic traffic_of(const struct sw_program *p, const struct sw_op
   }
   bool broadcast = false, full = false;
   for (int i = 0; i < op->n_in; i++) {
-    bool small = loops_used(op, &op->in[i]) < p->storages.v[op->out.storage].rank;
+    bool small = vars_used(op, &op->in[i]) < p->storages.v[op->out.storage].rank;
     if (out->in[i].bytes <= 0)
       continue;
     broadcast |= small;
     full |= !small;
-    out->row_operand |= small && column >= 0 && op->in[i].step[column];
+    out->row_operand |= small && is_row(p, op, i, column, as_recorded);
   }
   if (broadcast && full)
     return SW_TRAFFIC_BROADCAST;
@@ -135,21 +173,24 @@ static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct 
   return w;
 }
 
-void sw_cost_of(const struct sw_program *p, const struct sw_op *op, struct sw_cost_op *out)
+void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_recorded, struct sw_cost_op *out)
 {
   const struct sw_storage *result = &p->storages.v[op->out.storage];
-  double bytes = 128.0 / sw_format_eps(result->layout->format);
+  double bytes = as_recorded ? sw_dtype_bytes(result->dtype) : 128.0 / sw_format_eps(result->layout->format);
   *out = (struct sw_cost_op){.cores = op->plan->cores,
                              .n_in = op->n_in,
-                             .is_matmul = op->op == SW_OP_MATMUL || op->op == SW_OP_MATMULFP8,
-                             .rows = host_dim(result, 2),
-                             .cols = host_dim(result, 1),
-                             .outer = host_dim(result, 3)};
+                             .is_matmul = op->op == SW_OP_MATMUL || (op->op == SW_OP_MATMULFP8 && !as_recorded)};
+  if (!as_recorded || !in_lx(result)) {
+    out->rows = host_dim(result, 2);
+    out->cols = host_dim(result, 1);
+    out->outer = host_dim(result, 3);
+  }
   out->is_reduction = sw_device_op_is_reduction(op->op) && !out->is_matmul;
   for (int i = 0; i < op->n_in; i++)
     out->in[i] = argument(p, &op->in[i], bytes);
   out->out = argument(p, &op->out, bytes);
-  out->traffic = traffic_of(p, op, out);
+  count_written_part(op, &out->out, bytes);
+  out->traffic = traffic_of(p, op, as_recorded, out);
   if (out->is_matmul)
     out->matmul = matmul_of(p, op, bytes);
 }

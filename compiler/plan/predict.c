@@ -35,7 +35,7 @@ static void predict_run(struct sw_job *job, const struct sw_options *o, const st
   struct sw_cost_op *costs = SW_NEW_N(scratch, struct sw_cost_op, n);
   double bytes = 0;
   for (int i = 0; i < n; i++) {
-    sw_cost_of(p, &p->ops.v[ops[i]], &costs[i]);
+    sw_cost_of(p, &p->ops.v[ops[i]], o->profile == SW_PROFILE_TORCH_SPYRE, &costs[i]);
     bytes += moved_bytes(&costs[i]);
   }
   struct sw_kernel_time whole = sw_kernel_time(scratch, costs, n);

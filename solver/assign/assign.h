@@ -131,20 +131,18 @@ struct sw_assign_conflict {
   SW_VEC(int) variables, edges, groups;
 };
 
-/* A claim of optimality that a stranger can check: take the labels away that `dropped` names, one after the other
- * (each is no better than another label whatever the neighbours do), put `merged` variables into the one that
- * determines them, and eliminate the rest in `order` with dense tables: the constant left is the optimum. A copy of
- * class t of group g in mode shared is variable n_variables + (classes of the groups before g) + t. */
-struct sw_assign_dropped {
-  int variable, label, by; /* by: the label that is never worse, or -1: impossible */
-};
-struct sw_assign_merged {
-  int variable, into;
+/* A claim of optimality that a stranger can check: follow the steps one after the other (a label that is impossible; a
+ * label that is no better than label `by` whatever the neighbours do; a variable whose label is determined by that of
+ * variable `by`, into which it goes), then eliminate the rest in `order` with dense tables: the constant left is the
+ * optimum. A copy of class t of group g in mode shared is variable n_variables + (classes of the groups before g) + t. */
+enum sw_assign_step_kind { SW_ASSIGN_IMPOSSIBLE, SW_ASSIGN_WORSE, SW_ASSIGN_MERGED };
+struct sw_assign_step {
+  enum sw_assign_step_kind kind;
+  int variable, label, by; /* label -1 for MERGED, by -1 for IMPOSSIBLE */
 };
 struct sw_assign_certificate {
-  const char *method; /* "elimination", "bound", "ilp", "search"; NULL: none */
-  SW_VEC(struct sw_assign_dropped) dropped;
-  SW_VEC(struct sw_assign_merged) merged;
+  const char *method; /* "elimination", "ilp", "search"; NULL: none */
+  SW_VEC(struct sw_assign_step) steps;
   SW_VEC(int) order;
   int width;
 };
@@ -177,7 +175,7 @@ struct sw_assign_options {
   int64_t budget; /* table entries, states and branch-and-bound nodes: a count, so that results can be repeated */
 };
 
-/* ilp, width 200, budget 200,000,000. */
+/* ilp, width 200, budget 2,000,000,000. */
 struct sw_assign_options sw_assign_defaults(void);
 
 /* SW_OK whenever there is a result, infeasible and unknown included; else a fault says what is wrong with the problem.

@@ -19,7 +19,7 @@
  * All numbers are divided by their greatest common divisor, so that GLPK's floating point sees small integers. */
 #include "solver/place/master.h"
 
-#include "solver/place/glpk_trap.h"
+#include "solver/glpk_trap.h"
 
 #include <glpk.h>
 #include <math.h>

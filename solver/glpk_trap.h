@@ -1,6 +1,6 @@
 /* GLPK calls abort() when it is misused or out of memory, and prints. Here it does neither. */
-#ifndef SW_PLACE_GLPK_TRAP_H
-#define SW_PLACE_GLPK_TRAP_H
+#ifndef SW_SOLVER_GLPK_TRAP_H
+#define SW_SOLVER_GLPK_TRAP_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "solver/place/glpk_trap.h"
+#include "solver/glpk_trap.h"
 
 #include <glpk.h>
 #include <setjmp.h>

@@ -1,0 +1,68 @@
+/* The result looked at from the program alone: what stands in it now must be executable, and what its conversions cost
+ * must be what was reported. A fault here is a bug of ours. */
+#include "compiler/layout/choose.h"
+
+static void broken(struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x, const char *what)
+{
+  struct sw_fault *f = sw_fault(c->job, SW_INTERNAL, "layouts chosen for %s do not work: %s", op->name, what);
+  f->node = op->name;
+  f->tensor = c->p->storages.v[x->storage].name;
+}
+
+static void check_op(struct sw_choosing *c, const struct sw_op *op)
+{
+  const struct sw_layout *to = c->p->storages.v[op->out.storage].layout;
+  struct sw_seen out = sw_layout__see(to, op, &op->out, SW_OFFSET_EXACT);
+  if (!out.formed || out.stick.class > SW_STICK_LOOP) {
+    broken(c, op, &op->out, "the stick of what it writes is not clean");
+    return;
+  }
+  for (int k = 0; k < op->n_in; k++) {
+    const struct sw_access *x = &op->in[k];
+    const struct sw_layout *from = c->p->storages.v[x->storage].layout;
+    if (sw_layout__need(c, op, k).kind == SW_NEED_NONE)
+      continue;
+    struct sw_seen seen = sw_layout__see(from, op, x, SW_OFFSET_EXACT);
+    if (!seen.formed || seen.stick.class > SW_STICK_LOOP) {
+      broken(c, op, x, "the stick of an operand is not clean");
+      continue;
+    }
+    if (op->op == SW_OP_RESTICKIFY) {
+      if (seen.stick.loop < 0 || out.stick.loop < 0 || seen.stick.loop == out.stick.loop)
+        broken(c, op, x, "a conversion that converts nothing");
+      continue;
+    }
+    struct sw_outcome o = sw_layout__outcome(c, op, k, from, &seen, to, &out);
+    if (o.kind != SW_FREE)
+      broken(c, op, x, o.why ? o.why : "an operand does not go with the output");
+  }
+}
+
+static int64_t cost_of(struct sw_choosing *c, const struct sw_op *op)
+{
+  const struct sw_layout *from = c->p->storages.v[op->in[0].storage].layout;
+  if (op->role == SW_ROLE_CONVERSION)
+    return op->op == SW_OP_RESTICKIFY || c->best ? sw_layout__conversion_cost(c, from) : 0;
+  return op->op == SW_OP_RESTICKIFY
+             ? sw_layout__in_op_cost(c, from, c->p->storages.v[op->out.storage].layout)
+             : 0;
+}
+
+enum sw_rc sw_layout__check(struct sw_choosing *c)
+{
+  int64_t cost = 0;
+  for (int i = 0; i < c->p->steps.n; i++) {
+    if (c->p->steps.v[i].is_host)
+      continue;
+    const struct sw_op *op = &c->p->ops.v[c->p->steps.v[i].index];
+    check_op(c, op);
+    cost += cost_of(c, op);
+  }
+  for (int s = 0; s < c->p->storages.n; s++)
+    if (!c->p->storages.v[s].layout && !c->p->storages.v[s].host_only)
+      sw_fault(c->job, SW_INTERNAL, "%s has no layout", c->p->storages.v[s].name);
+  if (cost != c->choice->cost)
+    sw_fault(c->job, SW_INTERNAL, "the program converts for %lld %s, the solver said %lld", (long long)cost,
+             c->choice->unit, (long long)c->choice->cost);
+  return c->job->worst;
+}

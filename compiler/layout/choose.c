@@ -1,0 +1,59 @@
+/* The layout pass.
+ *
+ * requires   a lowered program
+ * ensures    every storage that is not host_only has a layout; every access has a clean stick in it; all operands of an
+ *            op go together; the reported cost is that of the conversions in the program
+ * preserves  what the program computes, names and order of its ops; ops and storages are only added
+ *
+ * Candidates (load.c, candidates.c), then the assignment problem (needs.c, problem.c), then the program (insert.c,
+ * padding.c) and a check of the result (check.c). */
+#include "compiler/layout/choose.h"
+
+static const char *const solvers[] = {
+    [SW_SOLVER_ILP] = "ilp", [SW_SOLVER_ILP_FULL] = "ilp-full", [SW_SOLVER_BEAM] = "beam", [SW_SOLVER_GREEDY] = "greedy"};
+
+static void start(struct sw_choosing *c)
+{
+  int n = c->p->storages.n;
+  c->n_storages = n;
+  c->best = c->o->profile == SW_PROFILE_BEST;
+  c->rule = c->best ? SW_OFFSET_EXACT : SW_OFFSET_REFERENCE;
+  c->candidates = SW_NEW_N(c->arena, sw_layout_list, n + 1);
+  c->pinned = SW_NEW_N(c->arena, bool, n + 1);
+  c->refused = SW_NEW_N(c->arena, bool, n + 1);
+  c->written = SW_NEW_N(c->arena, bool, n + 1);
+  for (int i = 0; i < c->p->ops.n; i++)
+    c->written[c->p->ops.v[i].out.storage] = true;
+  c->choice = SW_NEW(c->job->arena, struct sw_choice);
+  c->choice->unit = c->o->objective == SW_OBJECTIVE_TIME ? "ns" : "elements";
+  c->choice->solver = solvers[c->o->solver];
+}
+
+static enum sw_rc run(struct sw_choosing *c)
+{
+  struct sw_problem q;
+  sw_layout__load_candidates(c);
+  sw_layout__op_candidates(c);
+  if (c->job->worst != SW_OK)
+    return c->job->worst;
+  sw_layout__build(c, &q);
+  if (sw_cancelled(c->job))
+    return sw_fail(c->job, SW_CANCELLED, "cancelled while layouts were chosen");
+  SW_TRY(sw_layout__solve(c, &q));
+  SW_TRY(sw_layout__insert(c, &q));
+  return sw_layout__check(c);
+}
+
+enum sw_rc sw_choose_layouts(struct sw_job *job, const struct sw_options *o, struct sw_program *p,
+                             struct sw_choice **out)
+{
+  struct sw_choosing c = {.job = job, .arena = sw_arena_new(job->arena, 0), .o = o, .p = p};
+  start(&c);
+  enum sw_rc rc = run(&c);
+  c.choice->status_rc = rc;
+  if (!c.choice->status)
+    c.choice->status = sw_rc_slug(rc);
+  *out = c.choice;
+  sw_arena_free(c.arena);
+  return rc;
+}

@@ -1,0 +1,170 @@
+/* Shared inside the pass (prefix sw_layout__): candidates, what an operand needs, the problem, the insertion.
+ *
+ * One layout variable per storage. An op ties the layouts of its operands to that of its output; how, its needs say:
+ *
+ *   SAME   the operand's stick must be compatible with the output's (pointwise, reductions, writes)
+ *   LOOP   the operand's stick must be on one loop, whatever the output has (matmul, exx2)
+ *   COPY   any stick will do, the op changes it itself (clone; in profile best every plain copy)
+ *   NONE   takes no part (scalars, row numbers of a gather)
+ *
+ * For one candidate of the operand and one of the output there are three outcomes: free, convertible to another host
+ * dim at a cost, impossible. Reference: layouts.md sections 3.5, 4, 5. */
+#ifndef SW_LAYOUT_CHOOSE_H
+#define SW_LAYOUT_CHOOSE_H
+
+#include "base/options.h"
+#include "compiler/layout/stick.h"
+#include "solver/assign/assign.h"
+
+typedef SW_VEC(struct sw_layout) sw_layout_list;
+
+/* Candidates of one storage; further ones are left out. Six dims and their sparse form give at most seven sticks. */
+enum { SW_MAX_LABELS = 32 };
+
+struct sw_choosing {
+  struct sw_job *job;
+  struct sw_arena *arena; /* scratch of the pass */
+  const struct sw_options *o;
+  struct sw_program *p;
+  struct sw_choice *choice;
+  bool best;
+  enum sw_offset_rule rule;
+  sw_layout_list *candidates; /* per storage of the program before insertion; empty: takes no part or is refused */
+  bool *pinned;
+  bool *written; /* by some op */
+  bool *refused; /* no candidate, and a fault says why: whatever depends on it is passed over in silence */
+  int n_storages;
+  SW_VEC(struct sw_step) steps; /* the new order, while inserting */
+  struct sw_map names;          /* of storages and ops */
+};
+
+/* -- candidates -- */
+
+/* Layouts of what is loaded, pins, and results of host steps. */
+void sw_layout__load_candidates(struct sw_choosing *c);
+/* Layouts of everything that ops write, in execution order. */
+void sw_layout__op_candidates(struct sw_choosing *c);
+
+bool sw_layout__propose(struct sw_choosing *c, int storage, const struct sw_layout *l); /* false: was there already */
+/* The default layout of a tensor: form A. False after a fault when it can't be on the device. */
+bool sw_layout__default(struct sw_choosing *c, int storage, enum sw_format f, struct sw_layout *out);
+
+/* -- needs and outcomes -- */
+
+enum sw_need_kind { SW_NEED_NONE, SW_NEED_SAME, SW_NEED_LOOP, SW_NEED_COPY };
+
+struct sw_need {
+  enum sw_need_kind kind;
+  int loop; /* of LOOP; -1: no such loop, the operand must have one element a stick */
+};
+
+struct sw_need sw_layout__need(const struct sw_choosing *c, const struct sw_op *op, int input);
+
+/* Loops that only the sum runs over, as bits: read by some operand and not part of the output. */
+unsigned sw_layout__reduced_loops(const struct sw_op *op);
+/* The loops of a matmul; -1: of range 1, or not unique. */
+int sw_layout__matmul_k(const struct sw_op *op);
+int sw_layout__matmul_n(const struct sw_op *op);
+
+/* Whether an output may have this layout at all: a clean stick, and on the right loop for ops that fix it. */
+bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
+                            const struct sw_seen *seen);
+
+enum sw_outcome_kind {
+  SW_FREE,
+  SW_IN_OP,   /* the op, a copy, moves the stick itself */
+  SW_CONVERT, /* through a copy of the storage with its stick on host dim `dim` */
+  SW_IMPOSSIBLE,
+};
+
+struct sw_outcome {
+  enum sw_outcome_kind kind;
+  int dim;
+  int front;       /* device dim to come first (gathers in profile best), -1: none */
+  const char *why; /* of CONVERT and IMPOSSIBLE: what does not go */
+};
+
+/* `from` a layout of operand `input`, `to` one of the output, with what the op sees through each. */
+struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct sw_op *op, int input,
+                                     const struct sw_layout *from, const struct sw_seen *from_seen,
+                                     const struct sw_layout *to, const struct sw_seen *to_seen);
+/* The copy that an outcome CONVERT speaks of. */
+bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *from, int dim, int front,
+                          struct sw_layout *out);
+
+/* Cost of a conversion in the unit of the objective, at least 1. */
+int64_t sw_layout__conversion_cost(const struct sw_choosing *c, const struct sw_layout *from);
+/* The same where a copy moves the stick on its way. */
+int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_layout *from, const struct sw_layout *to);
+
+/* -- the problem -- */
+
+/* What a reader wants of a storage, for each label of the storage. */
+struct sw_class {
+  struct sw_outcome *wanted;
+  int64_t *conv;  /* what that costs */
+  int copy;       /* the shared copy, -1 before it exists */
+  int conversion; /* of the choice */
+};
+
+struct sw_reading {
+  int op, input;
+  int *wants; /* class per label of the op's output, -1: as it is, whatever it is */
+};
+
+/* Readers of one storage between two writes to it (one reader when copies are not shared). */
+struct sw_group {
+  int storage;
+  SW_VEC(struct sw_class) classes;
+  SW_VEC(struct sw_reading) readings;
+};
+
+/* An operand in order of execution; group -1: the op reads the storage that it writes. */
+struct sw_read {
+  int op, input, group, reading;
+};
+
+/* A copy that moves the stick for some pairs of labels. */
+struct sw_move {
+  int op, from, to;
+  int64_t *cost; /* [label of from][label of to] */
+};
+
+struct sw_problem {
+  struct sw_assign_problem *assign;
+  int *variable; /* per storage, -1: none */
+  int *storage;  /* per variable */
+  int n_variables;
+  SW_VEC(struct sw_group) groups;
+  SW_VEC(int) handed; /* groups of the assignment problem: number here */
+  SW_VEC(struct sw_read) reads;
+  SW_VEC(struct sw_move) moves;
+  const int *labels; /* per variable */
+};
+
+/* The first operand of the op that reads the same and needs the same: `input` itself or an earlier one. */
+int sw_layout__twin(const struct sw_choosing *c, const struct sw_op *op, int input);
+void sw_layout__build(struct sw_choosing *c, struct sw_problem *q);
+/* Solves and fills in the choice; faults with the conflict when there is none. */
+enum sw_rc sw_layout__solve(struct sw_choosing *c, struct sw_problem *q);
+
+/* -- the program afterwards -- */
+
+/* Layouts into storages; then, in execution order, conversions in front of their first readers, what gathers and
+ * matmuls need besides, and copies that move a stick renamed. */
+enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q);
+/* The dim that a gather indexes comes first on the device (profile torch-spyre; best decides it with the layouts). */
+void sw_layout__order_gather(struct sw_choosing *c, int op);
+/* Rows of zeros up to a whole stick where a matmul's K is not one. */
+void sw_layout__pad_matmul(struct sw_choosing *c, int op);
+/* Every access of every op once more, and the cost from the program alone. */
+enum sw_rc sw_layout__check(struct sw_choosing *c);
+
+/* For those that insert: a copy of the storage's description under a new name, an op at the end of the new order. */
+int sw_layout__add_storage(struct sw_choosing *c, const struct sw_storage *like, const char *name);
+void sw_layout__place_default(struct sw_choosing *c, int storage);
+int sw_layout__add_op(struct sw_choosing *c, const struct sw_op *op, const char *name);
+/* Reads and writes two storages of one shape in their own order. */
+struct sw_op sw_layout__whole_copy(const struct sw_choosing *c, int from, int to);
+
+#endif

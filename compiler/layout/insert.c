@@ -1,0 +1,262 @@
+/* The solution put into the program. A conversion is a storage of its own and one op that reads all of the old storage
+ * and writes all of the new one; it stands right in front of its first reader, and exactly the operands that want it
+ * are redirected, by operand and not by buffer: a + a.t() reads a and one copy. Reference: layouts.md 5.5. */
+#include "compiler/layout/choose.h"
+
+#include <string.h>
+
+static void take_names(struct sw_choosing *c)
+{
+  c->names = (struct sw_map){.arena = c->arena};
+  for (int i = 0; i < c->p->storages.n; i++)
+    sw_map_set_str(&c->names, c->p->storages.v[i].name, 0);
+  for (int i = 0; i < c->p->ops.n; i++)
+    sw_map_set_str(&c->names, c->p->ops.v[i].name, 0);
+}
+
+/* The name, or the first free one of name.1, name.2, ... */
+static const char *unique(struct sw_choosing *c, const char *name)
+{
+  const char *tried = name;
+  int64_t n = sw_map_get_str(&c->names, name);
+  while (sw_map_get_str(&c->names, tried) >= 0)
+    tried = sw_arena_printf(c->job->arena, "%s.%lld", name, (long long)++n);
+  if (n >= 0)
+    sw_map_set_str(&c->names, name, n);
+  sw_map_set_str(&c->names, tried, 0);
+  return tried;
+}
+
+int sw_layout__add_storage(struct sw_choosing *c, const struct sw_storage *like, const char *name)
+{
+  struct sw_storage s = *like;
+  s.name = unique(c, name);
+  s.kind = SW_STORAGE_TEMPORARY;
+  s.input = -1;
+  s.data = NULL;
+  s.n_bytes = 0;
+  s.has_pad_fill = s.host_only = s.is_output = false;
+  s.layout = NULL;
+  *SW_PUSH(c->job->arena, &c->p->storages) = s;
+  return c->p->storages.n - 1;
+}
+
+int sw_layout__add_op(struct sw_choosing *c, const struct sw_op *op, const char *name)
+{
+  struct sw_op o = *op;
+  o.name = unique(c, name);
+  *SW_PUSH(c->job->arena, &c->p->ops) = o;
+  int at = c->p->ops.n - 1;
+  *SW_PUSH(c->job->arena, &c->steps) = (struct sw_step){false, at};
+  return at;
+}
+
+struct sw_op sw_layout__whole_copy(const struct sw_choosing *c, int from, int to)
+{
+  const struct sw_storage *s = &c->p->storages.v[from];
+  struct sw_op op = {.op = SW_OP_IDENTITY, .role = SW_ROLE_CONVERSION, .n_in = 1};
+  op.in[0] = (struct sw_access){.storage = from, .index_input = -1};
+  for (int d = 0; d < s->rank; d++) {
+    if (s->size[d] == 1)
+      continue;
+    op.in[0].step[op.n_loops] = s->stride[d];
+    op.range[op.n_loops++] = s->size[d];
+  }
+  op.n_written = op.n_loops;
+  op.out = op.in[0];
+  op.out.storage = to;
+  return op;
+}
+
+static const struct sw_layout *keep(struct sw_choosing *c, const struct sw_layout *l)
+{
+  return sw_arena_copy(c->job->arena, l, 1, sizeof *l);
+}
+
+static void redirect(struct sw_choosing *c, int op_i, int input, int copy)
+{
+  struct sw_op *op = &c->p->ops.v[op_i];
+  for (int k = op->n_in - 1; k >= input; k--)
+    if (k == input || sw_layout__twin(c, op, k) == input)
+      op->in[k].storage = copy;
+}
+
+/* Makes the copy; gives the number of the conversion in the choice. */
+static int convert(struct sw_choosing *c, int storage, const struct sw_outcome *o, int reader)
+{
+  const struct sw_layout *from = c->p->storages.v[storage].layout;
+  const char *name = c->p->storages.v[storage].name, *source = c->p->ops.v[reader].source;
+  struct sw_layout to;
+  if (!sw_layout__converted(&c->p->storages.v[storage], from, o->dim, o->front, &to)) {
+    sw_fault(c->job, SW_INTERNAL, "the conversion of %s can't be built", name);
+    return -1;
+  }
+  bool moves = o->dim != sw_layout__stick_dim(&c->p->storages.v[storage], from);
+  int copy = sw_layout__add_storage(c, &c->p->storages.v[storage],
+                                    sw_arena_printf(c->job->arena, "%s:stick%d", name, o->dim));
+  c->p->storages.v[copy].layout = keep(c, &to);
+  struct sw_op op = sw_layout__whole_copy(c, storage, copy);
+  op.op = moves ? SW_OP_RESTICKIFY : SW_OP_IDENTITY;
+  op.source = source;
+  struct sw_conversion *x = SW_PUSH(c->job->arena, &c->choice->conversions);
+  x->storage = storage;
+  x->copy = copy;
+  x->elements = sw_layout_elements(from);
+  x->op = sw_layout__add_op(c, &op, sw_arena_printf(c->job->arena, "%s %s", moves ? "restickify" : "relayout", name));
+  x->reason = sw_arena_printf(c->job->arena, "%s needs %s with its stick on dim %d: %s", c->p->ops.v[reader].name, name,
+                              o->dim, o->why ? o->why : "as it is does not do");
+  c->choice->conversion_elements += x->elements;
+  return c->choice->conversions.n - 1;
+}
+
+static void add_reader(struct sw_choosing *c, int conversion, int op)
+{
+  *SW_PUSH(c->job->arena, &c->choice->conversions.v[conversion].readers) = op;
+}
+
+/* A copy whose sticks differ is the op that moves sticks. In profile best it counts, so it is listed too. */
+static void rename_move(struct sw_choosing *c, int op_i)
+{
+  struct sw_op *op = &c->p->ops.v[op_i];
+  op->op = SW_OP_RESTICKIFY;
+  if (!c->best)
+    return;
+  const struct sw_layout *from = c->p->storages.v[op->in[0].storage].layout;
+  struct sw_conversion *x = SW_PUSH(c->job->arena, &c->choice->conversions);
+  x->storage = op->in[0].storage;
+  x->copy = op->out.storage;
+  x->elements = sw_layout_elements(from);
+  x->op = op_i;
+  x->reason = sw_arena_printf(c->job->arena, "%s copies %s and moves the stick on its way", op->name,
+                              c->p->storages.v[x->storage].name);
+  c->choice->conversion_elements += x->elements;
+}
+
+static bool same_stick_loops(const struct sw_choosing *c, const struct sw_op *op)
+{
+  const struct sw_layout *from = c->p->storages.v[op->in[0].storage].layout;
+  const struct sw_layout *to = c->p->storages.v[op->out.storage].layout;
+  struct sw_seen a = sw_layout__see(from, op, &op->in[0], SW_OFFSET_EXACT);
+  struct sw_seen b = sw_layout__see(to, op, &op->out, SW_OFFSET_EXACT);
+  return a.stick.loop < 0 || b.stick.loop < 0 || a.stick.loop == b.stick.loop;
+}
+
+static void serve(struct sw_choosing *c, struct sw_problem *q, const struct sw_read *read)
+{
+  const struct sw_op *op = &c->p->ops.v[read->op];
+  int r = op->out.storage, to_label = q->labels[q->variable[r]];
+  if (read->group < 0) { /* reads what it writes */
+    const struct sw_layout *l = &c->candidates[r].v[to_label];
+    struct sw_seen seen = sw_layout__see(l, op, &op->in[read->input], c->rule);
+    struct sw_seen out = sw_layout__see(l, op, &op->out, c->rule);
+    struct sw_outcome o = sw_layout__outcome(c, op, read->input, l, &seen, l, &out);
+    int at = o.kind == SW_CONVERT ? convert(c, r, &o, read->op) : -1;
+    if (at >= 0) {
+      add_reader(c, at, read->op);
+      redirect(c, read->op, read->input, c->choice->conversions.v[at].copy);
+    }
+    return;
+  }
+  struct sw_group *g = &q->groups.v[read->group];
+  int want = g->readings.v[read->reading].wants[to_label];
+  if (want < 0)
+    return;
+  struct sw_class *t = &g->classes.v[want];
+  const struct sw_outcome *o = &t->wanted[q->labels[q->variable[g->storage]]];
+  if (o->kind != SW_CONVERT)
+    return;
+  if (t->copy < 0) {
+    t->conversion = convert(c, g->storage, o, read->op);
+    if (t->conversion < 0)
+      return;
+    t->copy = c->choice->conversions.v[t->conversion].copy;
+  }
+  add_reader(c, t->conversion, read->op);
+  redirect(c, read->op, read->input, t->copy);
+  if (!c->o->sharing)
+    t->copy = -1;
+}
+
+static void place_layouts(struct sw_choosing *c, const struct sw_problem *q)
+{
+  struct sw_choice *x = c->choice;
+  x->n_candidates = c->n_storages;
+  x->candidates = SW_NEW_N(c->job->arena, struct sw_candidates, c->n_storages + 1);
+  for (int s = 0; s < c->n_storages; s++) {
+    int n = c->candidates[s].n;
+    struct sw_candidates *k = &x->candidates[s];
+    k->n = n;
+    k->pinned = c->pinned[s];
+    if (!n)
+      continue;
+    k->v = sw_arena_copy(c->job->arena, c->candidates[s].v, (size_t)n, sizeof *k->v);
+    k->chosen = q->variable[s] >= 0 ? q->labels[q->variable[s]] : 0;
+    c->p->storages.v[s].layout = &k->v[k->chosen];
+  }
+}
+
+/* The default layout for scalars and for what nothing writes. */
+void sw_layout__place_default(struct sw_choosing *c, int storage)
+{
+  struct sw_storage *s = &c->p->storages.v[storage];
+  struct sw_layout l;
+  if (!s->layout && !s->host_only && sw_layout__default(c, storage, sw_format_of(s->dtype), &l))
+    s->layout = keep(c, &l);
+}
+
+enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q)
+{
+  int next = 0;
+  place_layouts(c, q);
+  for (int s = 0; s < c->n_storages; s++)
+    sw_layout__place_default(c, s);
+  take_names(c);
+  for (int i = 0; i < c->p->steps.n; i++) {
+    struct sw_step step = c->p->steps.v[i];
+    if (!step.is_host) {
+      for (; next < q->reads.n && q->reads.v[next].op == step.index; next++)
+        serve(c, q, &q->reads.v[next]);
+      const struct sw_op *op = &c->p->ops.v[step.index];
+      if (op->op == SW_OP_IDENTITY && op->n_in == 1 && !same_stick_loops(c, op))
+        rename_move(c, step.index);
+      if (!c->best)
+        sw_layout__order_gather(c, step.index);
+      sw_layout__pad_matmul(c, step.index);
+    }
+    *SW_PUSH(c->job->arena, &c->steps) = step;
+  }
+  c->p->steps.v = c->steps.v;
+  c->p->steps.n = c->steps.n;
+  c->p->steps.cap = c->steps.cap;
+  return c->job->worst;
+}
+
+/* -- gathers (4.13) -- */
+
+/* A computed tensor that only this program sees changes its order of dims for nothing; anything else is copied. */
+void sw_layout__order_gather(struct sw_choosing *c, int op_i)
+{
+  for (int k = 0; k < c->p->ops.v[op_i].n_in; k++) {
+    const struct sw_op *op = &c->p->ops.v[op_i];
+    if (op->in[k].index_input < 0)
+      continue;
+    int storage = op->in[k].storage, at = -1;
+    struct sw_storage *s = &c->p->storages.v[storage];
+    struct sw_seen seen = sw_layout__see(s->layout, op, &op->in[k], SW_OFFSET_EXACT);
+    for (int j = 0; seen.formed && j < s->layout->rank; j++)
+      if (seen.coord[j].index)
+        at = j;
+    if (at <= 0)
+      continue;
+    struct sw_layout front;
+    if (!sw_layout__converted(s, s->layout, sw_layout__stick_dim(s, s->layout), at, &front))
+      continue;
+    const char *name = s->name;
+    int copy = sw_layout__add_storage(c, s, sw_arena_printf(c->job->arena, "%s:rows", name));
+    c->p->storages.v[copy].layout = keep(c, &front);
+    struct sw_op move = sw_layout__whole_copy(c, storage, copy);
+    move.source = c->p->ops.v[op_i].source;
+    sw_layout__add_op(c, &move, sw_arena_printf(c->job->arena, "relayout %s", name));
+    c->p->ops.v[op_i].in[k].storage = copy;
+  }
+}

@@ -1,0 +1,346 @@
+/* What an operand needs, and what it takes to give it that. Reference: layouts.md 3.4 to 3.6, 4.6 to 4.12, 5.1. */
+#include "compiler/layout/choose.h"
+
+static const char gather_sticks[] = "No mechanism to gather elements from multiple sticks into single stick";
+static const char scatter_sticks[] = "No mechanism to scatter elements from one stick to multiple sticks";
+
+unsigned sw_layout__reduced_loops(const struct sw_op *op)
+{
+  unsigned reduced = 0;
+  for (int l = op->n_written; l < op->n_loops; l++)
+    reduced |= 1u << l;
+  return reduced;
+}
+
+int sw_layout__matmul_k(const struct sw_op *op)
+{
+  return op->n_loops == op->n_written + 1 && op->in[0].step[op->n_written] && op->in[1].step[op->n_written]
+             ? op->n_written
+             : -1;
+}
+
+/* The innermost loop of the output that the second operand has and the first has not. */
+int sw_layout__matmul_n(const struct sw_op *op)
+{
+  for (int l = op->n_written - 1; l >= 0; l--)
+    if (op->in[1].step[l] && !op->in[0].step[l])
+      return l;
+  return -1;
+}
+
+static bool is_matmul(const struct sw_op *op)
+{
+  return op->op == SW_OP_MATMUL || op->op == SW_OP_MATMULFP8;
+}
+
+static bool is_topk(const struct sw_op *op)
+{
+  return op->op == SW_OP_TOPKVALUE || op->op == SW_OP_TOPKINDEX;
+}
+
+static bool changes_format(const struct sw_op *op)
+{
+  return op->op == SW_OP_DL16TOFP32 || op->op == SW_OP_FP32TODL16 || op->op == SW_OP_FP8TODL16 ||
+         op->op == SW_OP_QFP8CH || op->op == SW_OP_QFP8WT;
+}
+
+static bool is_row_number(const struct sw_op *op, int input)
+{
+  for (int i = 0; i < op->n_in; i++)
+    if (op->in[i].index_input == input)
+      return true;
+  return op->out.index_input == input;
+}
+
+struct sw_need sw_layout__need(const struct sw_choosing *c, const struct sw_op *op, int input)
+{
+  const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
+  if (s->kind == SW_STORAGE_SCALAR || is_row_number(op, input))
+    return (struct sw_need){SW_NEED_NONE, -1};
+  if (is_matmul(op))
+    return (struct sw_need){SW_NEED_LOOP, input ? sw_layout__matmul_n(op) : sw_layout__matmul_k(op)};
+  if (op->op == SW_OP_EXX2)
+    return (struct sw_need){SW_NEED_LOOP, op->n_loops - 1};
+  if (op->role == SW_ROLE_CLONE || (c->best && op->op == SW_OP_IDENTITY && op->in[input].index_input < 0))
+    return (struct sw_need){SW_NEED_COPY, -1};
+  return (struct sw_need){SW_NEED_SAME, -1};
+}
+
+bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
+                            const struct sw_seen *seen)
+{
+  (void)c;
+  (void)l;
+  const struct sw_stick *s = &seen->stick;
+  if (!seen->formed || s->class > SW_STICK_LOOP)
+    return false;
+  if (is_matmul(op)) {
+    int n = sw_layout__matmul_n(op);
+    return n < 0 ? s->class == SW_STICK_ZERO : s->loop == n;
+  }
+  if (op->op == SW_OP_EXX2)
+    return s->class == SW_STICK_ZERO;
+  if (is_topk(op) && s->loop >= 0) /* the dim of the k best is never the stick */
+    return op->in[0].step[s->loop] != 0;
+  return true;
+}
+
+/* Lanes in another order go only where everything is in that order too, or where one lane a stick counts: the first,
+ * which is the first in every order. Reference: ops.md 1.4. */
+static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *from, const struct sw_seen *seen,
+                             const struct sw_layout *to)
+{
+  enum sw_arrangement a = from->arrangement, b = to->arrangement;
+  bool staggered = a == SW_EA_DL16_TO_FP32 || a == SW_EA_FP32_TO_DL16;
+  switch (op->op) {
+  case SW_OP_DL16TOFP32:
+    return (a == SW_EA_STANDARD && b == SW_EA_DL16_TO_FP32) || (a == SW_EA_FP32_TO_DL16 && b == SW_EA_STANDARD);
+  case SW_OP_FP32TODL16:
+    return (a == SW_EA_STANDARD && b == SW_EA_FP32_TO_DL16) || (a == SW_EA_DL16_TO_FP32 && b == SW_EA_STANDARD);
+  case SW_OP_FP8TODL16:
+    return !staggered && b == SW_EA_STANDARD;
+  case SW_OP_QFP8CH:
+    return !staggered && b == SW_EA_QFP8CH;
+  case SW_OP_QFP8WT:
+    return !staggered && b == SW_EA_QFP8WT;
+  case SW_OP_MATMULFP8:
+  case SW_OP_LAYERNORMNORM:
+  case SW_OP_LAYERNORMSCALE:
+    return !staggered;
+  case SW_OP_MATMUL:
+  case SW_OP_EXX2:
+  case SW_OP_TOPKVALUE:
+  case SW_OP_TOPKINDEX:
+    return a == SW_EA_STANDARD;
+  default:
+    break;
+  }
+  if (a == SW_EA_EXX2 || b == SW_EA_EXX2)
+    return a == b;
+  if (seen->stick.class == SW_STICK_ZERO)
+    return true;
+  if (seen->stick.class == SW_STICK_LOOP && sw_layout__reduced_loops(op) >> seen->stick.loop & 1)
+    return true;
+  return a == b;
+}
+
+/* NULL when the operand can be read as it is, else what is in the way. */
+static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                            const struct sw_layout *from, const struct sw_seen *seen, const struct sw_layout *to,
+                            const struct sw_seen *to_seen)
+{
+  const struct sw_stick *s = &seen->stick;
+  if (!seen->formed || s->class == SW_STICK_OTHER)
+    return "its stick is not representable here: it would mix loops or skip lanes";
+  if (s->class == SW_STICK_OFFSET)
+    return "the read starts inside a stick";
+  if (need.kind == SW_NEED_LOOP) {
+    if (need.loop < 0 ? s->class != SW_STICK_ZERO : s->loop != need.loop)
+      return s->class == SW_STICK_ZERO ? gather_sticks : "its stick is on another dim than the matrix unit takes";
+  } else if (!sw_layout__compatible(seen, to_seen)) {
+    if (s->class == SW_STICK_ZERO && to_seen->stick.class == SW_STICK_LOOP)
+      return gather_sticks;
+    return to_seen->stick.class == SW_STICK_ZERO ? scatter_sticks : "its stick is on another dim";
+  }
+  if (op->op == SW_OP_PROD && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1)
+    return "a product does not run along the stick";
+  if (!arrangement_fits(op, from, seen, to))
+    return "its lanes are in another order (element arrangement)";
+  if (!changes_format(op) && op->op != SW_OP_MATMULFP8 && s->loop >= 0 && s->loop == to_seen->stick.loop &&
+      sw_format_eps(from->format) != sw_format_eps(to->format))
+    return "sticks of different numbers of elements";
+  if (c->best && op->in[input].index_input >= 0 && !seen->coord[0].index)
+    return "a gather takes its rows from the outermost dim";
+  return NULL;
+}
+
+/* A stick along one loop, to ask which host dim it is. */
+static struct sw_stick along(int loop)
+{
+  struct sw_stick s = {.class = SW_STICK_LOOP, .loop = loop};
+  s.coord.n = 1;
+  s.coord.term[0] = (struct sw_term){loop, 1, 0, 1};
+  return s;
+}
+
+static int device_dim_of_index(const struct sw_layout *l, const struct sw_seen *seen)
+{
+  for (int j = 0; seen->formed && j < l->rank; j++)
+    if (seen->coord[j].index)
+      return j;
+  return -1;
+}
+
+bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *from, int dim, int front,
+                          struct sw_layout *out)
+{
+  *out = *from;
+  if (dim != sw_layout__stick_dim(s, from) && !sw_layout__move_stick(s, from, dim, out))
+    return false;
+  if (front > 0 && front < out->rank - 1) {
+    int64_t n = out->device_size[front], m = out->stride_map[front];
+    for (int j = front; j > 0; j--) {
+      out->device_size[j] = out->device_size[j - 1];
+      out->stride_map[j] = out->stride_map[j - 1];
+    }
+    out->device_size[0] = n;
+    out->stride_map[0] = m;
+  }
+  return true;
+}
+
+/* Whether a copy with its stick on `dim` would do; fills in the outcome. */
+static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                    const struct sw_layout *from, const struct sw_layout *to, const struct sw_seen *to_seen, int dim,
+                    struct sw_outcome *out)
+{
+  const struct sw_access *x = &op->in[input];
+  const struct sw_storage *s = &c->p->storages.v[x->storage];
+  struct sw_layout copy;
+  int front = -1;
+  if (!sw_layout__converted(s, from, dim, -1, &copy))
+    return false;
+  struct sw_seen seen = sw_layout__see(&copy, op, x, SW_OFFSET_EXACT);
+  if (c->best && x->index_input >= 0) {
+    front = device_dim_of_index(&copy, &seen);
+    if (front > 0 && !sw_layout__converted(s, from, dim, front, &copy))
+      return false;
+    seen = sw_layout__see(&copy, op, x, SW_OFFSET_EXACT);
+  }
+  if (need.kind == SW_NEED_COPY && !c->best) { /* the clone itself does the rest */
+    if (!seen.formed || seen.stick.class > SW_STICK_LOOP)
+      return false;
+  } else if (obstacle(c, op, input, need, &copy, &seen, to, to_seen)) {
+    return false;
+  }
+  *out = (struct sw_outcome){SW_CONVERT, dim, front, out->why};
+  return true;
+}
+
+/* The reference knows one target: the host dim that is the output's stick (3.6). An offset anywhere on the two dims
+ * that change places rules it out. */
+static bool convert_as_reference(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                                 const struct sw_layout *from, const struct sw_seen *seen, const struct sw_layout *to,
+                                 const struct sw_seen *to_seen, struct sw_outcome *out)
+{
+  const struct sw_access *x = &op->in[input];
+  const struct sw_storage *s = &c->p->storages.v[x->storage];
+  const struct sw_storage *r = &c->p->storages.v[op->out.storage];
+  struct sw_coord host[SW_MAX_RANK], written[SW_MAX_RANK];
+  if (!seen->formed || (seen->stick.class != SW_STICK_LOOP && seen->stick.class != SW_STICK_OFFSET) ||
+      !sw_layout__host_coords(s, op, x, c->rule, host) ||
+      sw_layout__covering_dim(host, s->rank, &seen->stick) < 0)
+    return false;
+  if (need.kind == SW_NEED_COPY) { /* 4.9: the first scan candidate of the output that the input can follow */
+    if (!sw_layout__host_coords(r, op, &op->out, c->rule, written))
+      return false;
+    for (int d = 0; d < r->rank; d++) {
+      if (r->size[d] % sw_format_eps(to->format) || written[d].n != 1)
+        continue;
+      struct sw_stick t = along(written[d].term[0].loop);
+      int dim = sw_layout__covering_dim(host, s->rank, &t);
+      if (dim >= 0 && try_dim(c, op, input, need, from, to, to_seen, dim, out))
+        return true;
+    }
+    return false;
+  }
+  struct sw_stick target = need.kind == SW_NEED_LOOP ? along(need.loop) : to_seen->stick;
+  if (target.class == SW_STICK_ZERO && seen->stick.class == SW_STICK_OFFSET)
+    for (int l = op->n_written; l < op->n_loops && target.loop < 0; l++)
+      if (x->step[l])
+        target = along(l);
+  int dim = sw_layout__covering_dim(host, s->rank, &target);
+  return dim >= 0 && try_dim(c, op, input, need, from, to, to_seen, dim, out);
+}
+
+/* Whether a copy from one stick to the other is one device op: both loops are in both tensors. */
+static bool moves_stick_itself(const struct sw_op *op, const struct sw_layout *from, const struct sw_seen *seen,
+                               const struct sw_layout *to, const struct sw_seen *to_seen)
+{
+  return op->op == SW_OP_IDENTITY && seen->formed && to_seen->formed && seen->stick.class == SW_STICK_LOOP &&
+         to_seen->stick.class == SW_STICK_LOOP && seen->nonstick >> to_seen->stick.loop & 1 &&
+         to_seen->nonstick >> seen->stick.loop & 1 && from->format == SW_FORMAT_FP16 &&
+         to->format == SW_FORMAT_FP16 && from->arrangement == SW_EA_STANDARD && to->arrangement == SW_EA_STANDARD;
+}
+
+struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct sw_op *op, int input,
+                                     const struct sw_layout *from, const struct sw_seen *seen,
+                                     const struct sw_layout *to, const struct sw_seen *to_seen)
+{
+  struct sw_need need = sw_layout__need(c, op, input);
+  struct sw_outcome out = {SW_FREE, -1, -1, NULL};
+  if (need.kind == SW_NEED_NONE)
+    return out;
+  out.why = obstacle(c, op, input, need, from, seen, to, to_seen);
+  if (!out.why)
+    return out;
+  if (need.kind == SW_NEED_COPY && moves_stick_itself(op, from, seen, to, to_seen)) {
+    out.kind = SW_IN_OP;
+    return out;
+  }
+  const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
+  out.kind = SW_IMPOSSIBLE;
+  int own = sw_layout__stick_dim(s, from);
+  if (c->best && op->in[input].index_input >= 0 && own >= 0 &&
+      try_dim(c, op, input, need, from, to, to_seen, own, &out))
+    return out;
+  if (from->format != SW_FORMAT_FP16) {
+    out.why = sw_arena_printf(c->arena, "%s, and there is no ReStickifyOpHBM on %s", out.why,
+                              sw_format_name(from->format));
+    return out;
+  }
+  if (from->arrangement != SW_EA_STANDARD)
+    return out;
+  if (!c->best) {
+    convert_as_reference(c, op, input, need, from, seen, to, to_seen, &out);
+    return out;
+  }
+  for (int d = 0; d < s->rank; d++)
+    if (s->size[d] > 1 && d != own && try_dim(c, op, input, need, from, to, to_seen, d, &out))
+      return out;
+  return out;
+}
+
+/* -- costs -- */
+
+/* Restickify by burst length (cost-model.md 10.3). P bytes, C cores; a run is what one core reads in one piece: the
+ * stick, then neighbouring dims outward until one is split. The outermost dims are split until the cores are busy.
+ * 2 MiB in runs of 128 B on 32 cores: 16384 requests, 18.08 + max(18.08, 16384 * 3.75 ns) = 79.52 us. */
+static int64_t conversion_ns(const struct sw_layout *from, int64_t cores)
+{
+  int64_t part[SW_MAX_DEVICE_RANK], left = cores;
+  bool split[SW_MAX_DEVICE_RANK];
+  for (int j = 0; j < from->rank - 1; j++) {
+    int64_t share = from->device_size[j] < left ? from->device_size[j] : left;
+    split[j] = share > 1;
+    part[j] = (from->device_size[j] + share - 1) / share;
+    left = left / share > 1 ? left / share : 1;
+  }
+  int64_t run = 128;
+  for (int j = from->rank - 2; j >= 0 && run < 4096; j--) {
+    run *= part[j] < 32 ? part[j] : 32;
+    if (split[j])
+      break;
+  }
+  double bytes = (double)sw_layout_bytes(from), requests = bytes / (double)(run < 4096 ? run : 4096);
+  double q = cores <= 2 ? 8.75 : cores == 4 || cores == 8 || cores == 16 ? 7.5 : cores == 32 ? 3.75 : 0;
+  double once = bytes / 116, slow = requests * q, transpose = bytes / (40 * (double)cores);
+  double transfer = once + (slow > once ? slow : once);
+  double ns = transfer > transpose ? transfer : transpose;
+  return ns < 1 ? 1 : ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
+}
+
+int64_t sw_layout__conversion_cost(const struct sw_choosing *c, const struct sw_layout *from)
+{
+  if (c->o->objective == SW_OBJECTIVE_TIME)
+    return conversion_ns(from, c->o->cores);
+  return sw_layout_elements(from);
+}
+
+int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_layout *from, const struct sw_layout *to)
+{
+  if (!c->best)
+    return 0; /* the reference does not count these */
+  int64_t a = sw_layout__conversion_cost(c, from), b = sw_layout__conversion_cost(c, to);
+  return a < b ? a : b;
+}
