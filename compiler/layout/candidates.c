@@ -258,8 +258,11 @@ static void one_argument(const struct making *m, int input)
       if (d != stick && aligned(m, d))
         offer(m, d, SW_EA_STANDARD);
   }
-  if (!rescales(m->op))
+  if (!rescales(m->op)) {
     offer_all(m, SW_EA_STANDARD);
+    if (m->c->best)
+      offer(m, -1, SW_EA_STANDARD);
+  }
 }
 
 /* -- pointwise with several arguments (4.4) -- */
@@ -359,7 +362,7 @@ static const char *several_arguments(const struct making *m, const int *input, i
     if (is_staggered(a))
       ea = a;
   }
-  for (int i = 0; i < n_inputs && ea; i++)
+  for (int i = 0; i < n_inputs && ea && !m->c->best; i++) /* in best pairs are looked at one by one */
     for (int k = 0; k < layouts(m, input[i])->n; k++) {
       const struct sw_layout *l = &layouts(m, input[i])->v[k];
       if (l->arrangement == SW_EA_STANDARD && l->stride_map[l->rank - 1] != -1)

@@ -124,7 +124,7 @@ static void run_node(struct lower *l, int node)
   for (int r = 0; r < n->n_results; r++)
     if (n->results[r] >= 0 && l->tensors[n->results[r]].storage == LW_LATER) {
       const struct sw_value *v = &l->graph->values.v[n->results[r]];
-      if (v->kind == SW_VALUE_TENSOR && l->values[n->results[r]].live && !l->failed)
+      if (v->kind == SW_VALUE_TENSOR && l->values[n->results[r]].live && !l->failed && lw_arguments_known(l))
         lw_refuse(l, NULL, "result %s is not available", v->name);
       l->tensors[n->results[r]] = lw_unknown();
     }

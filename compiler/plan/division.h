@@ -99,6 +99,8 @@ struct sw_matmul_sizes {
   bool shared;       /* the weight has no batch */
 };
 double sw_matmul_split_cost(const struct sw_matmul_sizes *z, const int64_t split_bmnk[4], int cores);
+/* The same for an op; negative when the cost model does not cover it. */
+double sw_matmul_cost(const struct sw_work *w, const int64_t *split);
 
 int64_t sw_split_product(const int64_t *split, int n);
 
@@ -122,5 +124,8 @@ enum sw_rc sw_work_menu(struct sw_job *job, struct sw_arena *arena, const struct
 /* The numbers of an op whose storages have layouts. */
 enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int op,
                       struct sw_work *out);
+/* One tensor of it. False when the access has no device coordinates. */
+bool sw_work_tensor_of(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
+                       struct sw_work_tensor *out);
 
 #endif
