@@ -2,7 +2,7 @@
  * then it can't stay in the scratchpads. Here every op of a kernel gets the division that saves most traffic overall.
  *
  * Variables of one assignment problem:
- *   d[o]  division of op o: its own plan first, then the others of its menu with at least half as many cores
+ *   d[o]  division of op o: its own plan first, then the others of its menu with more than half as many cores
  *   r[b]  where buffer b lives: in the scratchpads, in one of the parts its writer can leave it in, or in memory
  * Costs, in bytes of traffic with memory:
  *   d[o]  what its idle cores and a dearer matmul split cost more than the best of its menu
@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_CHOICES = 32, NO_PART = -1, MAX_WORK = 20000000 };
+enum { MAX_CHOICES = 32, NO_PART = -1 };
 
 struct op_choices {
   int n, variable;
@@ -94,7 +94,7 @@ static void collect(struct together *g, const struct sw_work *w, const int64_t *
   bool fixed = (w->kind == SW_WORK_MATMUL && sw_matmul_cost(w, own) < 0) || w->kind == SW_WORK_MATMUL_FP8;
   if (fixed || sw_work_menu(g->job, g->scratch, w, &menu) != SW_OK)
     return;
-  for (int64_t cores = w->cores; cores * 2 >= own_cores && cores > 0; cores--)
+  for (int64_t cores = w->cores; cores * 2 > own_cores; cores--)
     for (int i = 0; i < menu.divisions.n && c->n < MAX_CHOICES; i++) {
       const int64_t *split = menu.divisions.v[i].split;
       if (sw_split_product(split, w->n_vars) == cores && !cuts_a_reduction(w, split) &&
@@ -200,7 +200,7 @@ enum sw_rc sw_divide_together(struct sw_job *job, const struct sw_options *o, st
   struct sw_work *w = SW_NEW(g.scratch, struct sw_work);
   struct sw_assign_options options = sw_assign_defaults();
   struct sw_assign_result *r;
-  options.budget = o->budget < MAX_WORK ? o->budget : MAX_WORK;
+  options.budget = o->budget;
   g.parts.arena = g.scratch;
   g.choices = SW_NEW_N(g.scratch, struct op_choices, p->ops.n);
   g.problem = sw_assign_new(g.scratch);
