@@ -43,6 +43,12 @@ struct sw_life;
 enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
                          const struct sw_life *lives, struct sw_plan *plan);
 
+/* The reference's pool allocator (section 10): n blocks in order of birth, written first at step first[k], read last at
+ * last[k]. Offsets, -1 where the pool would grow over the limit; gives the size of the pool. Blocks of 128, 128 at steps
+ * 0..1 and one of 256 from step 2 on need 512: neighbours are not merged. */
+int64_t sw_pool_first_fit(struct sw_arena *arena, int n, const int64_t *bytes, const int *first, const int *last,
+                          int64_t limit, int64_t *offset);
+
 /* What every core has of a storage through one access: for each device dim the number of its slice. */
 struct sw_core_view {
   int rank, cores;
