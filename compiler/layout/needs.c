@@ -217,15 +217,15 @@ static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int inp
       return false;
     seen = sw_layout__see(&copy, op, x, SW_OFFSET_EXACT);
   }
-  int64_t cost = sw_layout__conversion_cost(c, from);
+  int64_t cost = sw_layout__conversion_cost(c, from), move = 0;
   if (obstacle(c, op, input, need, &copy, &seen, to, to_seen)) {
     if (need.kind != SW_NEED_COPY || !moves_stick_itself(op, &copy, &seen, to, to_seen))
       return false;
-    cost += sw_layout__in_op_cost(c, &copy, to); /* the copy that the op is does the rest */
+    move = sw_layout__in_op_cost(c, &copy, to); /* the copy that the op is does the rest */
   }
-  if (out->kind == SW_CONVERT && out->cost <= cost)
+  if (out->kind == SW_CONVERT && out->cost + out->move <= cost + move)
     return true;
-  *out = (struct sw_outcome){SW_CONVERT, dim, front, 0, cost, out->why};
+  *out = (struct sw_outcome){SW_CONVERT, dim, front, 0, false, cost, move, out->why};
   return true;
 }
 
@@ -274,22 +274,25 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
   const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
   int loop = need.kind == SW_NEED_LOOP ? need.loop : to_seen->stick.loop;
   struct sw_slice slice;
-  if (loop < 0 || !op->in[input].step[loop] || !sw_layout__slice(c, op, input, loop, &slice) ||
-      !sw_layout__is_slice(c, &slice.op))
+  if (loop < 0 || !sw_layout__slice(c, op, input, loop, &slice) || !sw_layout__is_slice(c, &slice.op))
     return;
+  bool expand = !op->in[input].step[loop];
   struct sw_seen read = sw_layout__see(&slice.layout, op, &slice.read, SW_OFFSET_EXACT);
   struct sw_seen written = sw_layout__see(&slice.layout, &slice.op, &slice.op.out, SW_OFFSET_EXACT);
   if (obstacle(c, op, input, need, &slice.layout, &read, to, to_seen))
     return;
   for (int d = -1; d < s->rank; d++) {
-    struct sw_layout whole = *from;
+    struct sw_layout whole = *from, middle;
     if (d >= 0 && (s->size[d] == 1 || !sw_layout__move_stick(s, from, d, &whole)))
       continue;
     struct sw_seen seen = sw_layout__see(&whole, &slice.op, &slice.op.in[0], SW_OFFSET_EXACT);
-    if (!moves_stick_itself(&slice.op, &whole, &seen, &slice.layout, &written))
+    int64_t cost = d < 0 ? 0 : sw_layout__conversion_cost(c, from);
+    if (!expand && !moves_stick_itself(&slice.op, &whole, &seen, &slice.layout, &written))
       continue;
-    int64_t cost = sw_layout__conversion_cost(c, &slice.layout) + (d < 0 ? 0 : sw_layout__conversion_cost(c, from));
-    *out = (struct sw_outcome){SW_CONVERT, d, -1, 1 + loop, cost, out->why};
+    if (expand && !sw_layout__expanded(&slice, &seen, &middle))
+      continue;
+    cost += sw_layout__conversion_cost(c, &slice.layout) + (expand ? sw_layout__conversion_cost(c, &middle) : 0);
+    *out = (struct sw_outcome){SW_CONVERT, d, -1, 1 + loop, expand, cost, 0, out->why};
     return;
   }
 }
@@ -299,7 +302,7 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
                                      const struct sw_layout *to, const struct sw_seen *to_seen)
 {
   struct sw_need need = sw_layout__need(c, op, input);
-  struct sw_outcome out = {SW_FREE, -1, -1, 0, 0, NULL};
+  struct sw_outcome out = {.kind = SW_FREE, .dim = -1, .front = -1};
   if (need.kind == SW_NEED_NONE)
     return out;
   out.why = obstacle(c, op, input, need, from, seen, to, to_seen);
@@ -307,7 +310,7 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
     return out;
   if (need.kind == SW_NEED_COPY && moves_stick_itself(op, from, seen, to, to_seen)) {
     out.kind = SW_IN_OP;
-    out.cost = sw_layout__in_op_cost(c, from, to);
+    out.move = sw_layout__in_op_cost(c, from, to);
     return out;
   }
   const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
@@ -379,9 +382,9 @@ bool sw_layout__slice(const struct sw_choosing *c, const struct sw_op *op, int i
   int order[SW_MAX_RANK], n = 0, stick = -1, loops[SW_MAX_LOOPS];
   *out = (struct sw_slice){.shape = {.dtype = s->dtype}, .read = {.index_input = -1}};
   for (int l = 0; l < op->n_loops; l++)
-    if (x->step[l]) {
+    if (x->step[l] || l == loop) {
       if (l == loop)
-        stick = n;
+        stick = out->stick = n;
       loops[n] = l;
       out->shape.size[n++] = op->range[l];
     }
@@ -422,6 +425,30 @@ bool sw_layout__is_slice(const struct sw_choosing *c, const struct sw_op *op)
       l++;
     }
   return l != op->n_loops || op->in[0].offset != 0;
+}
+
+/* Where the operand is broadcast along the stick of the copy, the copy is made in two ops: spread out with the stick
+ * that the operand has, then moved. This is the layout in the middle; `seen` is the spreading op's view of the operand,
+ * whose loops are the dims of the copy. The outer product of two vectors needs that for one of them. */
+bool sw_layout__expanded(const struct sw_slice *slice, const struct sw_seen *seen, struct sw_layout *middle)
+{
+  int order[SW_MAX_RANK], n = 0, dim = -1;
+  if (!seen->formed || seen->stick.class != SW_STICK_LOOP)
+    return false;
+  for (int d = 0; d < slice->shape.rank; d++)
+    if (slice->op.out.step[seen->stick.loop] == slice->shape.stride[d] &&
+        slice->op.range[seen->stick.loop] == slice->shape.size[d])
+      dim = d;
+  if (dim < 0 || dim == slice->stick)
+    return false;
+  for (int d = 0; d < slice->shape.rank; d++)
+    if (d != dim)
+      order[n++] = d;
+  order[n++] = dim;
+  struct sw_layout moved;
+  return sw_layout_make(middle, SW_FORMAT_FP16, SW_EA_STANDARD, slice->shape.rank, slice->shape.size,
+                        slice->shape.stride, order, n) &&
+         sw_layout__move_stick(&slice->shape, middle, slice->stick, &moved);
 }
 
 /* -- costs -- */

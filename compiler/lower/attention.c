@@ -221,6 +221,16 @@ struct tensor lw_attention(struct lower *l, struct tensor q, struct tensor k, st
   return l->best || !same || a.closed_rows ? plain(l, &a) : flash(l, &a);
 }
 
+/* Keys or values; heads repeated for the queries' sake are read where they were, once (profile best). */
+static struct tensor heads(struct lower *l, const char *name, enum sw_dtype t)
+{
+  const struct sw_arg *a = lw_arg(l, name);
+  struct sw_arg small = *a;
+  if (l->best && lw_is_tensor(l, a))
+    small.value = lw_unrepeated(l, a->value);
+  return lw_argument(l, &small, t);
+}
+
 void lw_op_sdpa(struct lower *l, int unused)
 {
   (void)unused;
@@ -234,8 +244,7 @@ void lw_op_sdpa(struct lower *l, int unused)
     return;
   }
   enum sw_dtype t = lw_result_dtype(l, 0);
-  struct tensor q = lw_argument(l, lw_arg(l, "query"), t), k = lw_argument(l, lw_arg(l, "key"), t);
-  struct tensor v = lw_argument(l, lw_arg(l, "value"), t);
+  struct tensor q = lw_argument(l, lw_arg(l, "query"), t), k = heads(l, "key", t), v = heads(l, "value", t);
   const char *mask = lw_given(l, "attn_bias") ? "attn_bias" : "attn_mask";
   double scale = lw_given(l, "scale") ? lw_real(l, "scale") : lw_known(q) ? 1 / sqrt((double)q.size[q.rank - 1]) : 1;
   bool causal = lw_given(l, "is_causal") && lw_bool(l, "is_causal");

@@ -156,6 +156,27 @@ struct use {
   int node;
 };
 
+static void count_reader(void *ctx, int value)
+{
+  struct use *u = ctx;
+  u->l->values[value].reader = u->node;
+  u->l->values[value].n_readers++;
+}
+
+static void count_readers(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  for (int i = 0; i < g->nodes.n; i++) {
+    struct use u = {l, i};
+    if (strcmp(g->nodes.v[i].target, "aten._assert_tensor_metadata.default"))
+      each_value(g->nodes.v[i].args, g->nodes.v[i].n_args, count_reader, &u);
+  }
+  for (int i = 0; i < g->outputs.n; i++) {
+    struct use u = {l, -1};
+    each_value(&g->outputs.v[i].arg, 1, count_reader, &u);
+  }
+}
+
 static void mark_use(void *ctx, int value)
 {
   struct use *u = ctx;
@@ -191,7 +212,15 @@ static void find_live(struct lower *l)
     if (!live)
       continue;
     struct use u = {l, i};
-    each_value(n->args, n->n_args, mark_use, &u);
+    const struct lw_match *m = l->matches[i];
+    if (!m) {
+      each_value(n->args, n->n_args, mark_use, &u);
+      continue;
+    }
+    const int values[] = {m->q, m->k, m->v, m->mask};
+    for (int k = 0; k < 4; k++)
+      if (values[k] >= 0)
+        mark_use(&u, values[k]);
   }
 }
 
@@ -210,6 +239,8 @@ enum sw_rc lw_analyse(struct lower *l)
       l->input_of[g->inputs.v[k].value] = k;
   find_aliases(l);
   find_constants(l);
+  count_readers(l);
+  lw_find_patterns(l);
   find_live(l);
   l->eval = sw_eval_new(l->job, g, SW_ROUND_DTYPE, (size_t)MAX_FOLDED_MB << 20);
   for (int k = 0; k < g->inputs.n; k++)

@@ -60,6 +60,15 @@ struct lw_value {
   bool output;    /* of a root: leaves the program */
   bool narrow;    /* declared float32, computed in fp16 (precision=device) */
   int last_use;   /* of a root: last node that reads any value of the class; INT_MAX for outputs */
+  int reader, n_readers; /* one node that reads it, and how many arguments and outputs do */
+};
+
+/* A node whose result is that of a composite operation spelled out before it (pattern.c). */
+struct lw_match {
+  enum { LW_MATCH_ATTENTION, LW_MATCH_SILU } kind;
+  int q, k, v, mask; /* values, -1: none; silu has q only */
+  double scale;
+  bool precision; /* the graph computes it in float32 */
 };
 
 /* What lowering knows about a storage. */
@@ -80,6 +89,7 @@ struct lower {
   struct lw_value *values;
   struct tensor *tensors;  /* per value; storage -2: not there yet */
   bool *node_live, *node_constant;
+  struct lw_match **matches; /* per node, or NULL */
   int *input_of;           /* per value: number of the graph input, or -1 */
   bool *replaced;          /* per graph input: an output is its new value */
   struct lw_storage *storages; /* per storage of the program, as far as cap_storages */
@@ -225,6 +235,13 @@ struct sw_view lw_view_of(struct tensor t);
 struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */
 struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
+
+/* -- patterns (pattern.c) -- */
+
+void lw_find_patterns(struct lower *l);
+void lw_run_match(struct lower *l, const struct lw_match *m);
+/* A value of repeated heads: the one before the repetition, else itself. */
+int lw_unrepeated(struct lower *l, int value);
 
 /* -- finishing (finish.c) -- */
 

@@ -52,7 +52,7 @@ struct sw_work {
   int strided_window;   /* conv or pool with stride > 1: that many last written variables stay whole */
   int window;           /* kernel window: that many last variables stay whole */
   bool greedy_only;     /* a matmul that the cost model leaves alone */
-  bool pads_output;     /* emission masks or pads stick dims of the output too (exp, restickify) */
+  bool pads_output;     /* emission masks or pads stick dims of the output too */
   bool whole_padded;    /* what is padded or masked is never cut, not even for the span */
 };
 
@@ -77,6 +77,9 @@ bool sw_tensor_uses(const struct sw_work_tensor *t, int var);
 
 /* Bytes between the first and the last element that one core touches (section 5). */
 int64_t sw_work_span(const struct sw_work *w, const struct sw_work_tensor *t, const int64_t *split);
+
+/* Contiguous bytes that one core reads: the stick and neighbouring dims outward, until one is read in part. */
+int64_t sw_work_run(const struct sw_work *w, const struct sw_work_tensor *t, const int64_t *split);
 
 /* Section 7. SW_UNSUPPORTED when two rules contradict each other or the span. */
 enum sw_rc sw_work_limits(struct sw_job *job, const struct sw_work *w, const int64_t *committed,

@@ -40,7 +40,7 @@ enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct s
   struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
   SW_TRY(sw_divide_program(job, o, p));
   sw_cut_kernels(job, o, p, plan);
-  if (o->profile == SW_PROFILE_BEST && o->lx)
+  if (o->profile == SW_PROFILE_BEST)
     SW_TRY(sw_divide_together(job, o, p));
   SW_TRY(sw_plan_places(job, o, p, plan));
   sw_predict(job, o, p, plan);
