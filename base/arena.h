@@ -27,7 +27,7 @@ void sw_arena_free(struct sw_arena *a);
 bool sw_arena_run(struct sw_arena *a, void (*body)(void *ctx), void *ctx);
 
 /* Zeroed memory for n objects of `size` bytes (n = 0 gives a valid pointer). Overflow of n * size counts as spent. */
-void *sw_arena_alloc(struct sw_arena *a, size_t n, size_t size) __attribute__((returns_nonnull, alloc_size(2, 3)));
+void *sw_arena_alloc(struct sw_arena *a, size_t n, size_t size) __attribute__((returns_nonnull));
 #define SW_NEW(a, T) ((T *)sw_arena_alloc((a), 1, sizeof(T)))
 #define SW_NEW_N(a, T, n) ((T *)sw_arena_alloc((a), (size_t)(n), sizeof(T)))
 

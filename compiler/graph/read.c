@@ -1,5 +1,5 @@
 /* Reading a graph: which form it has, its digest, and what follows for all forms. */
-#include "compiler/graph/build.h"
+#include "compiler/graph/infer.h"
 
 #include <openssl/evp.h>
 #include <string.h>
@@ -77,6 +77,8 @@ enum sw_rc sw_graph_read(struct sw_job *job, const char *name, const char *bytes
     return rc;
   sw_graph__census(job, g);
   g = sw_graph__inline(job, g);
+  if (faults_since(job, n_faults) == SW_OK)
+    sw_graph__check_shapes(job, g);
   rc = faults_since(job, n_faults);
   if (rc == SW_OK)
     *out = g;

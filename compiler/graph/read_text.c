@@ -1,5 +1,6 @@
 /* The text form (grammar: docs/formats.md). One statement a line; brackets may span lines. A statement with a mistake
  * is one fault with its line, and reading goes on with the next line. */
+#include "compiler/graph/infer.h"
 #include "compiler/graph/text.h"
 
 #include <ctype.h>
@@ -149,6 +150,20 @@ static const char *node_name(struct sw_text *t, const struct sw_node *n)
   return sw_arena_printf(t->job->arena, "node_%d", g->nodes.n - 1);
 }
 
+/* A view without stated strides lies in its argument as PyTorch would have it. */
+static void place_view(struct sw_text *t, const struct sw_node *n)
+{
+  struct sw_shape s;
+  if (n->n_results != 1 || n->results[0] < 0 || t->scope->mentions.v[n->results[0]].placed)
+    return;
+  struct sw_value *v = &t->scope->names.graph->values.v[n->results[0]];
+  if (v->kind != SW_VALUE_TENSOR || v->size_expr || !sw_graph__infer_view(t->scope->names.graph, n, &s) ||
+      s.rank != v->rank || memcmp(s.size, v->size, (size_t)s.rank * sizeof *s.size))
+    return;
+  v->stride = sw_arena_copy(t->job->arena, s.stride, (size_t)s.rank, sizeof *s.stride);
+  v->offset = s.offset;
+}
+
 static bool node(struct sw_text *t, const char *label, const int *results, int n_results)
 {
   struct sw_graph *g = t->scope->names.graph;
@@ -177,6 +192,7 @@ static bool node(struct sw_text *t, const char *label, const int *results, int n
   const char *where = sw_arena_printf(t->job->arena, "line %d", t->line);
   bool good = end_of_statement(t, n);
   sw_graph__bind(&t->scope->names, n, w.list.v, w.list.n, where);
+  place_view(t, n);
   return good;
 }
 
@@ -361,7 +377,7 @@ static void finish(struct sw_text *t)
     if (v->node != SW_NODE_UNDEFINED)
       continue;
     struct sw_fault *f = sw_fault(t->job, SW_INVALID, "%%%s is read but nothing defines it", v->name);
-    f->source = sw_arena_printf(t->job->arena, "line %d", t->scope->first_line.v[i]);
+    f->source = sw_arena_printf(t->job->arena, "line %d", t->scope->mentions.v[i].line);
     f->tensor = v->name;
   }
   if (!t->scope->returned)

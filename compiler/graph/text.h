@@ -13,10 +13,15 @@ struct sw_text_block {
   bool used;
 };
 
+struct sw_text_mention {
+  int line;    /* where its name was first seen */
+  bool placed; /* strides or offset are stated */
+};
+
 /* One graph that is being read: the top one or a block. */
 struct sw_text_scope {
   struct sw_names names;
-  SW_VEC(int) first_line; /* a value: where its name was first seen */
+  SW_VEC(struct sw_text_mention) mentions; /* a value each */
   struct sw_map blocks_by_name;
   SW_VEC(struct sw_text_block) blocks;
   bool returned;

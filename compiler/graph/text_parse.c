@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,8 +206,35 @@ static bool dims(struct sw_text *t, int64_t **out, const char ***exprs, int *ran
   return true;
 }
 
+/* Strides nobody stated. A dynamic dim makes those before it dynamic: [2,s0:5,64] has strides [64*s0,64,1]. */
+static bool row_major(struct sw_text *t, struct sw_value *v)
+{
+  struct sw_arena *a = t->job->arena;
+  v->stride = SW_NEW_N(a, int64_t, v->rank);
+  if (!sw_graph__row_major(v->rank, v->size, v->stride))
+    return sw_text__fail(t, "tensor %s: its size in bytes does not fit 63 bits", v->name);
+  const char *expr = NULL;
+  for (int d = v->rank - 1; v->size_expr && d > 0; d--) {
+    if (expr && v->size_expr[d])
+      expr = sw_arena_printf(a, "%s*(%s)", expr, v->size_expr[d]);
+    else if (expr && v->size[d] != 1)
+      expr = sw_arena_printf(a, "%" PRId64 "*%s", v->size[d], expr);
+    else if (v->size_expr[d])
+      expr = v->stride[d] == 1 ? v->size_expr[d] : sw_arena_printf(a, "%" PRId64 "*(%s)", v->stride[d], v->size_expr[d]);
+    if (!expr)
+      continue;
+    const struct sw_expr *e = sw_expr_parse(a, expr);
+    if (!e)
+      return sw_text__fail(t, "tensor %s: the expressions of its dims are too long", v->name);
+    if (!v->stride_expr)
+      v->stride_expr = SW_NEW_N(a, const char *, v->rank);
+    v->stride_expr[d - 1] = expr = sw_expr_text(a, e);
+  }
+  return true;
+}
+
 /* strides=[..] and offset=N behind a tensor type. */
-static bool placement(struct sw_text *t, struct sw_value *v)
+static bool placement(struct sw_text *t, struct sw_value *v, bool *placed)
 {
   bool has_strides = false;
   for (;;) {
@@ -220,18 +248,15 @@ static bool placement(struct sw_text *t, struct sw_value *v)
       has_strides = true;
     } else if (sw_text__at(t, "offset")) {
       t->s += 6;
+      *placed = true;
       if (!sw_text__expect(t, '=') || !sw_text__integer(t, &v->offset))
         return false;
     } else {
       break;
     }
   }
-  if (!has_strides) {
-    v->stride = SW_NEW_N(t->job->arena, int64_t, v->rank);
-    if (!sw_graph__row_major(v->rank, v->size, v->stride))
-      return sw_text__fail(t, "tensor %s: its size in bytes does not fit 63 bits", v->name);
-  }
-  return true;
+  *placed |= has_strides;
+  return has_strides || row_major(t, v);
 }
 
 static const struct {
@@ -261,7 +286,7 @@ bool sw_text__type(struct sw_text *t, int id)
     v.dtype = sw_dtype_from_text(w);
     if (v.dtype == SW_N_DTYPES)
       return sw_text__fail(t, "dtype \"%.60s\" is unknown", w);
-    good = dims(t, &v.size, &v.size_expr, &v.rank) && placement(t, &v);
+    good = dims(t, &v.size, &v.size_expr, &v.rank) && placement(t, &v, &t->scope->mentions.v[id].placed);
   }
   t->scope->names.graph->values.v[id] = v;
   return good;
@@ -277,8 +302,8 @@ int sw_text__value(struct sw_text *t)
   if (!n)
     return -1;
   int id = sw_graph__value(&t->scope->names, n);
-  while (t->scope->first_line.n <= id)
-    *SW_PUSH(t->job->arena, &t->scope->first_line) = t->line;
+  while (t->scope->mentions.n <= id)
+    *SW_PUSH(t->job->arena, &t->scope->mentions) = (struct sw_text_mention){.line = t->line};
   return id;
 }
 

@@ -33,9 +33,17 @@ static bool extent_fits(const struct sw_value *v)
   return true;
 }
 
+bool sw_graph__is_sane(const struct sw_value *v)
+{
+  for (int d = 0; d < v->rank; d++)
+    if (v->size[d] < 0 || v->stride[d] < 0)
+      return false;
+  return v->offset >= 0 && extent_fits(v);
+}
+
 static void check_value(const struct check *c, const struct sw_value *v)
 {
-  if (v->kind != SW_VALUE_TENSOR)
+  if (v->kind != SW_VALUE_TENSOR || sw_graph__is_sane(v))
     return;
   const char *node = v->node >= 0 ? c->graph->nodes.v[v->node].name : NULL;
   struct sw_fault *f = NULL;
@@ -45,12 +53,10 @@ static void check_value(const struct check *c, const struct sw_value *v)
                    v->size[d] < 0 ? "size" : "stride", d, v->size[d] < 0 ? v->size[d] : v->stride[d]);
   if (!f && v->offset < 0)
     f = sw_fault(c->job, SW_INVALID, "tensor %s: storage offset is %" PRId64, v->name, v->offset);
-  if (!f && !extent_fits(v))
+  if (!f)
     f = sw_fault(c->job, SW_INVALID, "tensor %s: its size in bytes does not fit 63 bits", v->name);
-  if (f) {
-    f->node = node;
-    f->tensor = v->name;
-  }
+  f->node = node;
+  f->tensor = v->name;
 }
 
 static void check_graph(struct sw_job *job, const struct sw_graph *g);
@@ -88,12 +94,12 @@ static void check_results(const struct check *c, const struct sw_node *n)
           n);
 }
 
-/* A mutation writes back into an input: it must exist and have the same size. */
+/* A mutation writes back into an input: it must exist. */
 static void check_mutation(const struct check *c, const struct sw_output *o, const struct sw_map *inputs)
 {
   int64_t i = sw_map_get_str(inputs, o->target ? o->target : "");
   if (i < 0) {
-    sw_fault(c->job, SW_INVALID, "output: the mutated %s does not exist", o->target)->tensor = o->target;
+    sw_fault(c->job, SW_INVALID, "output: %s can't be mutated: it is no input and no buffer", o->target)->tensor = o->target;
     return;
   }
   if (o->arg.kind != SW_ARG_VALUE || c->graph->values.v[o->arg.value].kind != SW_VALUE_TENSOR)

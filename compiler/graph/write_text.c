@@ -1,4 +1,5 @@
 /* The text form, written (grammar: docs/formats.md). */
+#include "compiler/graph/infer.h"
 #include "compiler/graph/text.h"
 
 #include <ctype.h>
@@ -138,7 +139,17 @@ static void put_dims(struct sw_buf *b, int rank, const int64_t *v, const char *c
   sw_buf_puts(b, "]");
 }
 
-static void put_type(struct sw_buf *b, const struct sw_value *v)
+/* Whether the reader would find other strides by itself: those of a view. */
+static bool is_no_plain_view(const struct sw_graph *g, const struct sw_value *v)
+{
+  struct sw_shape s;
+  if (v->node < 0 || v->size_expr || !sw_graph__infer_view(g, &g->nodes.v[v->node], &s) || s.rank != v->rank ||
+      memcmp(s.size, v->size, (size_t)s.rank * sizeof *s.size))
+    return false;
+  return s.offset != v->offset || memcmp(s.stride, v->stride, (size_t)s.rank * sizeof *s.stride);
+}
+
+static void put_type(struct sw_buf *b, const struct sw_graph *g, const struct sw_value *v)
 {
   static const char *const numbers[] = {
       [SW_VALUE_SYM_INT] = "int", [SW_VALUE_SYM_BOOL] = "bool", [SW_VALUE_SYM_FLOAT] = "float"};
@@ -155,7 +166,7 @@ static void put_type(struct sw_buf *b, const struct sw_value *v)
   bool is_dense = sw_graph__row_major(v->rank, v->size, dense) && !v->stride_expr;
   for (int d = 0; is_dense && d < v->rank; d++)
     is_dense = v->stride[d] == dense[d];
-  if (!is_dense) {
+  if (!is_dense || is_no_plain_view(g, v)) {
     sw_buf_puts(b, " strides=");
     put_dims(b, v->rank, v->stride, v->stride_expr);
   }
@@ -180,7 +191,7 @@ static void put_input(struct writer *w, const struct sw_input *in, const struct 
     return;
   }
   sw_buf_puts(b, " : ");
-  put_type(b, &w->g->values.v[in->value]);
+  put_type(b, w->g, &w->g->values.v[in->value]);
   sw_buf_printf(b, " = %s", words[in->kind]);
   struct sw_buf options = {.arena = b->arena};
   if (in->target && strcmp(in->target, in->name))
@@ -262,7 +273,7 @@ static void put_node(struct writer *w, const struct sw_node *n, int number)
     }
     put_value(b, w->g, n->results[i]);
     sw_buf_puts(b, " : ");
-    put_type(b, &w->g->values.v[n->results[i]]);
+    put_type(b, w->g, &w->g->values.v[n->results[i]]);
   }
   if (n->n_results)
     sw_buf_puts(b, " = ");

@@ -258,8 +258,11 @@ static void one_argument(const struct making *m, int input)
       if (d != stick && aligned(m, d))
         offer(m, d, SW_EA_STANDARD);
   }
-  if (!rescales(m->op))
+  if (!rescales(m->op)) {
     offer_all(m, SW_EA_STANDARD);
+    if (m->c->best)
+      offer(m, -1, SW_EA_STANDARD);
+  }
 }
 
 /* -- pointwise with several arguments (4.4) -- */
@@ -359,7 +362,7 @@ static const char *several_arguments(const struct making *m, const int *input, i
     if (is_staggered(a))
       ea = a;
   }
-  for (int i = 0; i < n_inputs && ea; i++)
+  for (int i = 0; i < n_inputs && ea && !m->c->best; i++) /* in best pairs are looked at one by one */
     for (int k = 0; k < layouts(m, input[i])->n; k++) {
       const struct sw_layout *l = &layouts(m, input[i])->v[k];
       if (l->arrangement == SW_EA_STANDARD && l->stride_map[l->rank - 1] != -1)
@@ -478,7 +481,7 @@ static const char *matmul(const struct making *m)
   return NULL;
 }
 
-/* -- clone (4.9), fills -- */
+/* -- clones and fills (4.9) -- */
 
 static void clone(const struct making *m, int input)
 {
@@ -492,20 +495,9 @@ static void clone(const struct making *m, int input)
   offer_all(m, ea);
 }
 
-/* A fill has any stick for free, but only full ones (fault report 6). */
-static void fill(const struct making *m)
-{
-  struct sw_layout l;
-  if (!sw_layout__default(m->c, m->storage, m->format, &l))
-    return;
-  sw_layout__propose(m->c, m->storage, &l);
-  for (int d = 0; d < m->s->rank && m->c->best; d++)
-    if (aligned(m, d))
-      offer(m, d, SW_EA_STANDARD);
-}
-
-/* Something allocated that pieces are written into: row major, or (best) whatever suits all pieces. */
-static void written_in_pieces(const struct making *m)
+/* What is allocated and then written in pieces is row major, or (best) whatever suits all pieces; and so is a fill
+ * that others write into later. A fill alone has any stick for free, but only full ones (fault report 6). */
+static void allocated(const struct making *m, bool only_full_sticks)
 {
   struct sw_layout l;
   if (!sw_layout__default(m->c, m->storage, m->format, &l))
@@ -513,7 +505,7 @@ static void written_in_pieces(const struct making *m)
   sw_layout__propose(m->c, m->storage, &l);
   for (int d = 0; d < m->s->rank && m->c->best; d++) {
     int order[SW_MAX_RANK], n = 0;
-    if (m->s->size[d] == 1)
+    if (m->s->size[d] == 1 || (only_full_sticks && !aligned(m, d)))
       continue;
     for (int i = 0; i < m->s->rank; i++)
       if (i != d)
@@ -554,9 +546,9 @@ static const char *dispatch(struct making *m)
   if (!sw_layout__host_coords(m->s, m->op, &m->op->out, m->c->rule, m->oc))
     return "what it writes is reversed or has no order of dims";
   if (m->op->role == SW_ROLE_WRITE)
-    written_in_pieces(m);
+    allocated(m, false);
   else if (!n)
-    fill(m);
+    allocated(m, m->c->written[m->storage] == 1);
   else if (m->op->op == SW_OP_MATMUL || m->op->op == SW_OP_MATMULFP8)
     return matmul(m);
   else if (m->op->op == SW_OP_EXX2)

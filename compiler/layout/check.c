@@ -41,6 +41,8 @@ static void check_op(struct sw_choosing *c, const struct sw_op *op)
 static int64_t cost_of(struct sw_choosing *c, const struct sw_op *op)
 {
   const struct sw_layout *from = c->p->storages.v[op->in[0].storage].layout;
+  if (op->role == SW_ROLE_CONVERSION && sw_layout__is_slice(c, op))
+    return sw_layout__conversion_cost(c, c->p->storages.v[op->out.storage].layout);
   if (op->role == SW_ROLE_CONVERSION)
     return op->op == SW_OP_RESTICKIFY || c->best ? sw_layout__conversion_cost(c, from) : 0;
   return op->op == SW_OP_RESTICKIFY
@@ -61,6 +63,9 @@ enum sw_rc sw_layout__check(struct sw_choosing *c)
   for (int s = 0; s < c->p->storages.n; s++)
     if (!c->p->storages.v[s].layout && !c->p->storages.v[s].host_only)
       sw_fault(c->job, SW_INTERNAL, "%s has no layout", c->p->storages.v[s].name);
+  for (int s = 0; s < c->n_storages; s++)
+    if (c->candidates[s].n)
+      cost += sw_layout__padding_cost(c, s, &c->candidates[s].v[c->choice->candidates[s].chosen]);
   if (cost != c->choice->cost)
     sw_fault(c->job, SW_INTERNAL, "the program converts for %lld %s, the solver said %lld", (long long)cost,
              c->choice->unit, (long long)c->choice->cost);

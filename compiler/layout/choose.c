@@ -21,9 +21,15 @@ static void start(struct sw_choosing *c)
   c->candidates = SW_NEW_N(c->arena, sw_layout_list, n + 1);
   c->pinned = SW_NEW_N(c->arena, bool, n + 1);
   c->refused = SW_NEW_N(c->arena, bool, n + 1);
-  c->written = SW_NEW_N(c->arena, bool, n + 1);
-  for (int i = 0; i < c->p->ops.n; i++)
-    c->written[c->p->ops.v[i].out.storage] = true;
+  c->written = SW_NEW_N(c->arena, int, n + 1);
+  c->accesses = SW_NEW_N(c->arena, int, n + 1);
+  for (int i = 0; i < c->p->ops.n; i++) {
+    const struct sw_op *op = &c->p->ops.v[i];
+    c->written[op->out.storage]++;
+    c->accesses[op->out.storage]++;
+    for (int k = 0; k < op->n_in; k++)
+      c->accesses[op->in[k].storage]++;
+  }
   c->choice = SW_NEW(c->job->arena, struct sw_choice);
   c->choice->unit = c->o->objective == SW_OBJECTIVE_TIME ? "ns" : "elements";
   c->choice->solver = solvers[c->o->solver];

@@ -31,7 +31,8 @@ struct sw_choosing {
   enum sw_offset_rule rule;
   sw_layout_list *candidates; /* per storage of the program before insertion; empty: takes no part or is refused */
   bool *pinned;
-  bool *written; /* by some op */
+  int *written;  /* by how many ops */
+  int *accesses; /* by ops, reads and writes */
   bool *refused; /* no candidate, and a fault says why: whatever depends on it is passed over in silence */
   int n_storages;
   SW_VEC(struct sw_step) steps; /* the new order, while inserting */
@@ -73,14 +74,19 @@ bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op,
 enum sw_outcome_kind {
   SW_FREE,
   SW_IN_OP,   /* the op, a copy, moves the stick itself */
-  SW_CONVERT, /* through a copy of the storage with its stick on host dim `dim` */
+  SW_CONVERT, /* through a copy */
   SW_IMPOSSIBLE,
 };
 
 struct sw_outcome {
   enum sw_outcome_kind kind;
-  int dim;
-  int front;       /* device dim to come first (gathers in profile best), -1: none */
+  int dim;      /* of CONVERT: host dim of the copy's stick; -1: no copy of the whole */
+  int front;    /* device dim to come first (gathers in profile best), -1: none */
+  int slice;    /* 0, or 1 + the loop that gets the stick in a copy of just what this operand reads, made behind the
+                   copy of the whole if there is one */
+  bool expand;  /* that copy has the loop as a dim although the operand is broadcast along it */
+  int64_t cost; /* of the copies that CONVERT makes, in the unit of the objective */
+  int64_t move; /* of the op's own move of the stick */
   const char *why; /* of CONVERT and IMPOSSIBLE: what does not go */
 };
 
@@ -88,14 +94,32 @@ struct sw_outcome {
 struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct sw_op *op, int input,
                                      const struct sw_layout *from, const struct sw_seen *from_seen,
                                      const struct sw_layout *to, const struct sw_seen *to_seen);
-/* The copy that an outcome CONVERT speaks of. */
+/* The copy of a whole storage with its stick on host dim `dim` and device dim `front` moved to the front. */
 bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *from, int dim, int front,
                           struct sw_layout *out);
+
+/* A copy of just what one operand reads: a tensor with one dim per loop of the access (and one for `loop`, where the
+ * operand is broadcast along it), its stick on `loop`. */
+struct sw_slice {
+  struct sw_storage shape;
+  struct sw_layout layout;
+  struct sw_access read; /* how the operand reads it */
+  struct sw_op op;       /* storage of the copy not filled in */
+  int stick;             /* dim of shape */
+};
+bool sw_layout__slice(const struct sw_choosing *c, const struct sw_op *op, int input, int loop, struct sw_slice *out);
+/* Its layout in between where it is expanded. */
+bool sw_layout__expanded(const struct sw_slice *slice, const struct sw_seen *seen, struct sw_layout *middle);
+/* Whether a conversion is such a copy: it does not read its storage whole and in order. */
+bool sw_layout__is_slice(const struct sw_choosing *c, const struct sw_op *op);
 
 /* Cost of a conversion in the unit of the objective, at least 1. */
 int64_t sw_layout__conversion_cost(const struct sw_choosing *c, const struct sw_layout *from);
 /* The same where a copy moves the stick on its way. */
 int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_layout *from, const struct sw_layout *to);
+
+/* Objective time, profile best: what a layout with more padding than the leanest one costs everybody who moves it. */
+int64_t sw_layout__padding_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l);
 
 /* -- the problem -- */
 
@@ -103,8 +127,7 @@ int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_layou
 struct sw_class {
   struct sw_outcome *wanted;
   int64_t *conv;  /* what that costs */
-  int copy;       /* the shared copy, -1 before it exists */
-  int conversion; /* of the choice */
+  int conversion; /* of the choice: the shared copy, -1 before it exists */
 };
 
 struct sw_reading {

@@ -73,45 +73,85 @@ static const struct sw_layout *keep(struct sw_choosing *c, const struct sw_layou
   return sw_arena_copy(c->job->arena, l, 1, sizeof *l);
 }
 
-static void redirect(struct sw_choosing *c, int op_i, int input, int copy)
+/* Sends the operand, and its twins, to a copy: of the whole storage (the index stays), or of the slice. */
+static void redirect(struct sw_choosing *c, int op_i, int input, int copy, const struct sw_access *slice)
 {
   struct sw_op *op = &c->p->ops.v[op_i];
   for (int k = op->n_in - 1; k >= input; k--)
-    if (k == input || sw_layout__twin(c, op, k) == input)
+    if (k == input || sw_layout__twin(c, op, k) == input) {
+      if (slice)
+        op->in[k] = *slice;
       op->in[k].storage = copy;
+    }
 }
 
-/* Makes the copy; gives the number of the conversion in the choice. */
-static int convert(struct sw_choosing *c, int storage, const struct sw_outcome *o, int reader)
+/* Puts a conversion op into the program and lists it; gives its number in the choice. */
+static int add_conversion(struct sw_choosing *c, struct sw_op *op, const struct sw_storage *shape,
+                          const struct sw_layout *to, const char *suffix, int reader, const char *why)
 {
-  const struct sw_layout *from = c->p->storages.v[storage].layout;
-  const char *name = c->p->storages.v[storage].name, *source = c->p->ops.v[reader].source;
-  struct sw_layout to;
-  if (!sw_layout__converted(&c->p->storages.v[storage], from, o->dim, o->front, &to)) {
-    sw_fault(c->job, SW_INTERNAL, "the conversion of %s can't be built", name);
-    return -1;
-  }
-  bool moves = o->dim != sw_layout__stick_dim(&c->p->storages.v[storage], from);
-  int copy = sw_layout__add_storage(c, &c->p->storages.v[storage],
-                                    sw_arena_printf(c->job->arena, "%s:stick%d", name, o->dim));
-  c->p->storages.v[copy].layout = keep(c, &to);
-  struct sw_op op = sw_layout__whole_copy(c, storage, copy);
-  op.op = moves ? SW_OP_RESTICKIFY : SW_OP_IDENTITY;
-  op.source = source;
+  int storage = op->in[0].storage;
+  const char *name = c->p->storages.v[storage].name;
+  int copy = sw_layout__add_storage(c, shape, sw_arena_printf(c->job->arena, "%s:%s", name, suffix));
+  c->p->storages.v[copy].layout = keep(c, to);
+  op->out.storage = copy;
+  op->source = c->p->ops.v[reader].source;
   struct sw_conversion *x = SW_PUSH(c->job->arena, &c->choice->conversions);
   x->storage = storage;
   x->copy = copy;
-  x->elements = sw_layout_elements(from);
-  x->op = sw_layout__add_op(c, &op, sw_arena_printf(c->job->arena, "%s %s", moves ? "restickify" : "relayout", name));
-  x->reason = sw_arena_printf(c->job->arena, "%s needs %s with its stick on dim %d: %s", c->p->ops.v[reader].name, name,
-                              o->dim, o->why ? o->why : "as it is does not do");
+  x->elements = sw_layout_elements(c->p->storages.v[storage].layout);
+  x->op = sw_layout__add_op(
+      c, op, sw_arena_printf(c->job->arena, "%s %s", op->op == SW_OP_RESTICKIFY ? "restickify" : "relayout", name));
+  x->reason = sw_arena_printf(c->job->arena, "%s reads %s: %s", c->p->ops.v[reader].name, name, why);
   c->choice->conversion_elements += x->elements;
+  *SW_PUSH(c->job->arena, &x->readers) = reader;
   return c->choice->conversions.n - 1;
 }
 
-static void add_reader(struct sw_choosing *c, int conversion, int op)
+static int convert_whole(struct sw_choosing *c, int storage, const struct sw_outcome *o, int reader)
 {
-  *SW_PUSH(c->job->arena, &c->choice->conversions.v[conversion].readers) = op;
+  struct sw_storage s = c->p->storages.v[storage];
+  struct sw_layout to;
+  if (!sw_layout__converted(&s, s.layout, o->dim, o->front, &to)) {
+    sw_fault(c->job, SW_INTERNAL, "the conversion of %s can't be built", s.name);
+    return -1;
+  }
+  struct sw_op op = sw_layout__whole_copy(c, storage, storage);
+  op.op = o->dim != sw_layout__stick_dim(&s, s.layout) ? SW_OP_RESTICKIFY : SW_OP_IDENTITY;
+  return add_conversion(c, &op, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader, o->why);
+}
+
+/* Makes the copy that an outcome CONVERT asks for and sends the operand there. */
+static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_outcome *o)
+{
+  int storage = c->p->ops.v[op_i].in[input].storage, at = -1;
+  if (o->dim >= 0 && (at = convert_whole(c, storage, o, op_i)) < 0)
+    return -1;
+  if (!o->slice) {
+    redirect(c, op_i, input, c->choice->conversions.v[at].copy, NULL);
+    return at;
+  }
+  struct sw_slice slice;
+  if (!sw_layout__slice(c, &c->p->ops.v[op_i], input, o->slice - 1, &slice)) {
+    sw_fault(c->job, SW_INTERNAL, "a copy of what %s reads can't be built", c->p->ops.v[op_i].name);
+    return -1;
+  }
+  if (at >= 0)
+    slice.op.in[0].storage = c->choice->conversions.v[at].copy;
+  if (o->expand) {
+    struct sw_layout middle;
+    struct sw_seen seen =
+        sw_layout__see(c->p->storages.v[slice.op.in[0].storage].layout, &slice.op, &slice.op.in[0], SW_OFFSET_EXACT);
+    if (!sw_layout__expanded(&slice, &seen, &middle)) {
+      sw_fault(c->job, SW_INTERNAL, "what %s reads can't be spread out", c->p->ops.v[op_i].name);
+      return -1;
+    }
+    at = add_conversion(c, &slice.op, &slice.shape, &middle, "spread", op_i, o->why);
+    slice.op = sw_layout__whole_copy(c, c->choice->conversions.v[at].copy, c->choice->conversions.v[at].copy);
+  }
+  slice.op.op = SW_OP_RESTICKIFY;
+  at = add_conversion(c, &slice.op, &slice.shape, &slice.layout, "slice", op_i, o->why);
+  redirect(c, op_i, input, c->choice->conversions.v[at].copy, &slice.read);
+  return at;
 }
 
 /* A copy whose sticks differ is the op that moves sticks. In profile best it counts, so it is listed too. */
@@ -150,11 +190,8 @@ static void serve(struct sw_choosing *c, struct sw_problem *q, const struct sw_r
     struct sw_seen seen = sw_layout__see(l, op, &op->in[read->input], c->rule);
     struct sw_seen out = sw_layout__see(l, op, &op->out, c->rule);
     struct sw_outcome o = sw_layout__outcome(c, op, read->input, l, &seen, l, &out);
-    int at = o.kind == SW_CONVERT ? convert(c, r, &o, read->op) : -1;
-    if (at >= 0) {
-      add_reader(c, at, read->op);
-      redirect(c, read->op, read->input, c->choice->conversions.v[at].copy);
-    }
+    if (o.kind == SW_CONVERT)
+      convert(c, read->op, read->input, &o);
     return;
   }
   struct sw_group *g = &q->groups.v[read->group];
@@ -165,16 +202,12 @@ static void serve(struct sw_choosing *c, struct sw_problem *q, const struct sw_r
   const struct sw_outcome *o = &t->wanted[q->labels[q->variable[g->storage]]];
   if (o->kind != SW_CONVERT)
     return;
-  if (t->copy < 0) {
-    t->conversion = convert(c, g->storage, o, read->op);
-    if (t->conversion < 0)
-      return;
-    t->copy = c->choice->conversions.v[t->conversion].copy;
+  if (t->conversion < 0 || !c->o->sharing) {
+    t->conversion = convert(c, read->op, read->input, o);
+    return;
   }
-  add_reader(c, t->conversion, read->op);
-  redirect(c, read->op, read->input, t->copy);
-  if (!c->o->sharing)
-    t->copy = -1;
+  redirect(c, read->op, read->input, c->choice->conversions.v[t->conversion].copy, NULL);
+  *SW_PUSH(c->job->arena, &c->choice->conversions.v[t->conversion].readers) = read->op;
 }
 
 static void place_layouts(struct sw_choosing *c, const struct sw_problem *q)

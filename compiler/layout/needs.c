@@ -189,6 +189,16 @@ bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *fr
   return true;
 }
 
+/* Whether a copy from one stick to the other is one device op: both loops are in both tensors. */
+static bool moves_stick_itself(const struct sw_op *op, const struct sw_layout *from, const struct sw_seen *seen,
+                               const struct sw_layout *to, const struct sw_seen *to_seen)
+{
+  return op->op == SW_OP_IDENTITY && seen->formed && to_seen->formed && seen->stick.class == SW_STICK_LOOP &&
+         to_seen->stick.class == SW_STICK_LOOP && seen->nonstick >> to_seen->stick.loop & 1 &&
+         to_seen->nonstick >> seen->stick.loop & 1 && from->format == SW_FORMAT_FP16 &&
+         to->format == SW_FORMAT_FP16 && from->arrangement == SW_EA_STANDARD && to->arrangement == SW_EA_STANDARD;
+}
+
 /* Whether a copy with its stick on `dim` would do; fills in the outcome. */
 static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
                     const struct sw_layout *from, const struct sw_layout *to, const struct sw_seen *to_seen, int dim,
@@ -207,13 +217,15 @@ static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int inp
       return false;
     seen = sw_layout__see(&copy, op, x, SW_OFFSET_EXACT);
   }
-  if (need.kind == SW_NEED_COPY && !c->best) { /* the clone itself does the rest */
-    if (!seen.formed || seen.stick.class > SW_STICK_LOOP)
+  int64_t cost = sw_layout__conversion_cost(c, from), move = 0;
+  if (obstacle(c, op, input, need, &copy, &seen, to, to_seen)) {
+    if (need.kind != SW_NEED_COPY || !moves_stick_itself(op, &copy, &seen, to, to_seen))
       return false;
-  } else if (obstacle(c, op, input, need, &copy, &seen, to, to_seen)) {
-    return false;
+    move = sw_layout__in_op_cost(c, &copy, to); /* the copy that the op is does the rest */
   }
-  *out = (struct sw_outcome){SW_CONVERT, dim, front, out->why};
+  if (out->kind == SW_CONVERT && out->cost + out->move <= cost + move)
+    return true;
+  *out = (struct sw_outcome){SW_CONVERT, dim, front, 0, false, cost, move, out->why};
   return true;
 }
 
@@ -253,14 +265,36 @@ static bool convert_as_reference(const struct sw_choosing *c, const struct sw_op
   return dim >= 0 && try_dim(c, op, input, need, from, to, to_seen, dim, out);
 }
 
-/* Whether a copy from one stick to the other is one device op: both loops are in both tensors. */
-static bool moves_stick_itself(const struct sw_op *op, const struct sw_layout *from, const struct sw_seen *seen,
-                               const struct sw_layout *to, const struct sw_seen *to_seen)
+/* No copy of the whole will do: a copy of what this operand reads, in its own shape, where the loop that needs the
+ * stick is a dim; behind a copy of the whole where not even the slice can be read as it is. */
+static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                      const struct sw_layout *from, const struct sw_layout *to, const struct sw_seen *to_seen,
+                      struct sw_outcome *out)
 {
-  return op->op == SW_OP_IDENTITY && seen->formed && to_seen->formed && seen->stick.class == SW_STICK_LOOP &&
-         to_seen->stick.class == SW_STICK_LOOP && seen->nonstick >> to_seen->stick.loop & 1 &&
-         to_seen->nonstick >> seen->stick.loop & 1 && from->format == SW_FORMAT_FP16 &&
-         to->format == SW_FORMAT_FP16 && from->arrangement == SW_EA_STANDARD && to->arrangement == SW_EA_STANDARD;
+  const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
+  int loop = need.kind == SW_NEED_LOOP ? need.loop : to_seen->stick.loop;
+  struct sw_slice slice;
+  if (loop < 0 || !sw_layout__slice(c, op, input, loop, &slice) || !sw_layout__is_slice(c, &slice.op))
+    return;
+  bool expand = !op->in[input].step[loop];
+  struct sw_seen read = sw_layout__see(&slice.layout, op, &slice.read, SW_OFFSET_EXACT);
+  struct sw_seen written = sw_layout__see(&slice.layout, &slice.op, &slice.op.out, SW_OFFSET_EXACT);
+  if (obstacle(c, op, input, need, &slice.layout, &read, to, to_seen))
+    return;
+  for (int d = -1; d < s->rank; d++) {
+    struct sw_layout whole = *from, middle;
+    if (d >= 0 && (s->size[d] == 1 || !sw_layout__move_stick(s, from, d, &whole)))
+      continue;
+    struct sw_seen seen = sw_layout__see(&whole, &slice.op, &slice.op.in[0], SW_OFFSET_EXACT);
+    int64_t cost = d < 0 ? 0 : sw_layout__conversion_cost(c, from);
+    if (!expand && !moves_stick_itself(&slice.op, &whole, &seen, &slice.layout, &written))
+      continue;
+    if (expand && !sw_layout__expanded(&slice, &seen, &middle))
+      continue;
+    cost += sw_layout__conversion_cost(c, &slice.layout) + (expand ? sw_layout__conversion_cost(c, &middle) : 0);
+    *out = (struct sw_outcome){SW_CONVERT, d, -1, 1 + loop, expand, cost, 0, out->why};
+    return;
+  }
 }
 
 struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct sw_op *op, int input,
@@ -268,7 +302,7 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
                                      const struct sw_layout *to, const struct sw_seen *to_seen)
 {
   struct sw_need need = sw_layout__need(c, op, input);
-  struct sw_outcome out = {SW_FREE, -1, -1, NULL};
+  struct sw_outcome out = {.kind = SW_FREE, .dim = -1, .front = -1};
   if (need.kind == SW_NEED_NONE)
     return out;
   out.why = obstacle(c, op, input, need, from, seen, to, to_seen);
@@ -276,13 +310,14 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
     return out;
   if (need.kind == SW_NEED_COPY && moves_stick_itself(op, from, seen, to, to_seen)) {
     out.kind = SW_IN_OP;
+    out.move = sw_layout__in_op_cost(c, from, to);
     return out;
   }
   const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
   out.kind = SW_IMPOSSIBLE;
   int own = sw_layout__stick_dim(s, from);
-  if (c->best && op->in[input].index_input >= 0 && own >= 0 &&
-      try_dim(c, op, input, need, from, to, to_seen, own, &out))
+  bool gather = op->in[input].index_input >= 0;
+  if (c->best && gather && own >= 0 && try_dim(c, op, input, need, from, to, to_seen, own, &out))
     return out;
   if (from->format != SW_FORMAT_FP16) {
     out.why = sw_arena_printf(c->arena, "%s, and there is no ReStickifyOpHBM on %s", out.why,
@@ -296,9 +331,124 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
     return out;
   }
   for (int d = 0; d < s->rank; d++)
-    if (s->size[d] > 1 && d != own && try_dim(c, op, input, need, from, to, to_seen, d, &out))
-      return out;
+    if (s->size[d] > 1 && d != own)
+      try_dim(c, op, input, need, from, to, to_seen, d, &out);
+  if (out.kind == SW_IMPOSSIBLE && !gather)
+    try_slice(c, op, input, need, from, to, to_seen, &out);
   return out;
+}
+
+/* -- copies of a slice -- */
+
+/* Splits loop l of the operand where it runs over several host dims, innermost part first: 100 rows of 128 over
+ * [50,8,32] are 2 steps of 128 inside 50 steps of 256. Only even splits. */
+static bool add_split(const struct sw_storage *s, int64_t step, int64_t out_step, int64_t range, bool whole,
+                      struct sw_op *op)
+{
+  int64_t part[SW_MAX_LOOPS][3];
+  int n = 0;
+  while (!whole && n < SW_MAX_LOOPS - 1) {
+    int64_t next = 0;
+    for (int d = 0; d < s->rank; d++)
+      if (s->size[d] > 1 && s->stride[d] > step && s->stride[d] % step == 0 && (!next || s->stride[d] < next))
+        next = s->stride[d];
+    int64_t q = next ? next / step : range;
+    if (q >= range || range % q)
+      break;
+    part[n][0] = q;
+    part[n][1] = step;
+    part[n++][2] = out_step;
+    step = next;
+    out_step *= q;
+    range /= q;
+  }
+  part[n][0] = range;
+  part[n][1] = step;
+  part[n++][2] = out_step;
+  if (op->n_loops + n > SW_MAX_LOOPS)
+    return false;
+  while (n-- > 0) {
+    op->range[op->n_loops] = part[n][0];
+    op->in[0].step[op->n_loops] = part[n][1];
+    op->out.step[op->n_loops++] = part[n][2];
+  }
+  return true;
+}
+
+bool sw_layout__slice(const struct sw_choosing *c, const struct sw_op *op, int input, int loop, struct sw_slice *out)
+{
+  const struct sw_access *x = &op->in[input];
+  const struct sw_storage *s = &c->p->storages.v[x->storage];
+  int order[SW_MAX_RANK], n = 0, stick = -1, loops[SW_MAX_LOOPS];
+  *out = (struct sw_slice){.shape = {.dtype = s->dtype}, .read = {.index_input = -1}};
+  for (int l = 0; l < op->n_loops; l++)
+    if (x->step[l] || l == loop) {
+      if (l == loop)
+        stick = out->stick = n;
+      loops[n] = l;
+      out->shape.size[n++] = op->range[l];
+    }
+  if (stick < 0 || n < 2 || n > 6)
+    return false;
+  out->shape.rank = n;
+  int64_t step = 1;
+  for (int d = n - 1; d >= 0; d--) {
+    out->shape.stride[d] = out->read.step[loops[d]] = step;
+    step *= out->shape.size[d];
+  }
+  int k = 0;
+  for (int d = 0; d < n; d++)
+    if (d != stick)
+      order[k++] = d;
+  order[k++] = stick;
+  if (!sw_layout_make(&out->layout, SW_FORMAT_FP16, SW_EA_STANDARD, n, out->shape.size, out->shape.stride, order, k))
+    return false;
+  out->op = (struct sw_op){.op = SW_OP_IDENTITY, .role = SW_ROLE_CONVERSION, .n_in = 1};
+  out->op.in[0] = (struct sw_access){.storage = x->storage, .offset = x->offset, .index_input = -1};
+  out->op.out = (struct sw_access){.index_input = -1};
+  for (int d = 0; d < n; d++)
+    if (!add_split(s, x->step[loops[d]], out->shape.stride[d], out->shape.size[d], d == stick, &out->op))
+      return false;
+  out->op.n_written = out->op.n_loops;
+  return true;
+}
+
+bool sw_layout__is_slice(const struct sw_choosing *c, const struct sw_op *op)
+{
+  const struct sw_storage *s = &c->p->storages.v[op->in[0].storage];
+  int l = 0;
+  for (int d = 0; d < s->rank; d++)
+    if (s->size[d] > 1) {
+      if (l == op->n_loops || op->range[l] != s->size[d] || op->in[0].step[l] != s->stride[d] ||
+          op->out.step[l] != s->stride[d])
+        return true;
+      l++;
+    }
+  return l != op->n_loops || op->in[0].offset != 0;
+}
+
+/* Where the operand is broadcast along the stick of the copy, the copy is made in two ops: spread out with the stick
+ * that the operand has, then moved. This is the layout in the middle; `seen` is the spreading op's view of the operand,
+ * whose loops are the dims of the copy. The outer product of two vectors needs that for one of them. */
+bool sw_layout__expanded(const struct sw_slice *slice, const struct sw_seen *seen, struct sw_layout *middle)
+{
+  int order[SW_MAX_RANK], n = 0, dim = -1;
+  if (!seen->formed || seen->stick.class != SW_STICK_LOOP)
+    return false;
+  for (int d = 0; d < slice->shape.rank; d++)
+    if (slice->op.out.step[seen->stick.loop] == slice->shape.stride[d] &&
+        slice->op.range[seen->stick.loop] == slice->shape.size[d])
+      dim = d;
+  if (dim < 0 || dim == slice->stick)
+    return false;
+  for (int d = 0; d < slice->shape.rank; d++)
+    if (d != dim)
+      order[n++] = d;
+  order[n++] = dim;
+  struct sw_layout moved;
+  return sw_layout_make(middle, SW_FORMAT_FP16, SW_EA_STANDARD, slice->shape.rank, slice->shape.size,
+                        slice->shape.stride, order, n) &&
+         sw_layout__move_stick(&slice->shape, middle, slice->stick, &moved);
 }
 
 /* -- costs -- */
@@ -343,4 +493,19 @@ int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_layou
     return 0; /* the reference does not count these */
   int64_t a = sw_layout__conversion_cost(c, from), b = sw_layout__conversion_cost(c, to);
   return a < b ? a : b;
+}
+
+/* Bytes more than the leanest candidate, at 150 GB/s, once per access. A vector of 4096 numbers alone in their sticks
+ * is 524288 bytes instead of 8192: 3440 ns for each op that touches it. */
+int64_t sw_layout__padding_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l)
+{
+  const sw_layout_list *all = &c->candidates[storage];
+  if (!c->best || c->o->objective != SW_OBJECTIVE_TIME || all->n < 2)
+    return 0;
+  int64_t least = sw_layout_bytes(&all->v[0]);
+  for (int i = 1; i < all->n; i++)
+    if (sw_layout_bytes(&all->v[i]) < least)
+      least = sw_layout_bytes(&all->v[i]);
+  double ns = (double)(sw_layout_bytes(l) - least) / 150 * c->accesses[storage];
+  return ns > 9e14 ? (int64_t)9e14 : (int64_t)(ns + 0.5);
 }

@@ -52,7 +52,7 @@ int sw_layout__twin(const struct sw_choosing *c, const struct sw_op *op, int inp
 static bool same_outcomes(const struct sw_outcome *a, const struct sw_outcome *b, int n)
 {
   for (int i = 0; i < n; i++)
-    if (a[i].kind != b[i].kind || a[i].dim != b[i].dim || a[i].front != b[i].front)
+    if (a[i].kind != b[i].kind || a[i].dim != b[i].dim || a[i].front != b[i].front || a[i].slice || b[i].slice)
       return false;
   return true;
 }
@@ -71,12 +71,9 @@ static int class_of(struct building *b, struct sw_group *g, const struct sw_outc
   struct sw_class *t = SW_PUSH(c->arena, &g->classes);
   t->wanted = sw_arena_copy(c->arena, wanted, (size_t)n, sizeof *wanted);
   t->conv = SW_NEW_N(c->arena, int64_t, n);
-  t->copy = t->conversion = -1;
+  t->conversion = -1;
   for (int i = 0; i < n; i++)
-    t->conv[i] = wanted[i].kind == SW_IMPOSSIBLE ? SW_ASSIGN_INF
-                 : wanted[i].kind == SW_CONVERT
-                     ? sw_layout__conversion_cost(c, &c->candidates[g->storage].v[i])
-                     : 0;
+    t->conv[i] = wanted[i].kind == SW_IMPOSSIBLE ? SW_ASSIGN_INF : wanted[i].kind == SW_CONVERT ? wanted[i].cost : 0;
   return g->classes.n - 1;
 }
 
@@ -102,19 +99,16 @@ static void add_reading(struct building *b, int op_i, int input, const struct sw
     struct sw_seen seen = sw_layout__see(&from->v[i], op, &op->in[input], c->rule);
     for (int j = 0; j < to->n; j++) {
       if (b->unary[r][j] == SW_ASSIGN_INF)
-        all[j][i] = (struct sw_outcome){SW_FREE, -1, -1, NULL}; /* the label is out anyway */
+        all[j][i] = (struct sw_outcome){.kind = SW_FREE, .dim = -1, .front = -1}; /* the label is out anyway */
       else
         all[j][i] = sw_layout__outcome(c, op, input, &from->v[i], &seen, &to->v[j], &out_seen[j]);
-      any_move = any_move || all[j][i].kind == SW_IN_OP;
+      any_move = any_move || all[j][i].move;
     }
   }
   if (p == r) {
     for (int i = 0; i < to->n; i++) {
       enum sw_outcome_kind kind = all[i][i].kind;
-      add_cost(&b->unary[r][i], kind == SW_IMPOSSIBLE ? SW_ASSIGN_INF
-                                : kind == SW_CONVERT  ? sw_layout__conversion_cost(c, &to->v[i])
-                                : kind == SW_IN_OP    ? sw_layout__in_op_cost(c, &to->v[i], &to->v[i])
-                                                      : 0);
+      add_cost(&b->unary[r][i], kind == SW_IMPOSSIBLE ? SW_ASSIGN_INF : all[i][i].cost + all[i][i].move);
     }
     *SW_PUSH(c->arena, &b->q->reads) = (struct sw_read){op_i, input, -1, -1};
     return;
@@ -128,13 +122,12 @@ static void add_reading(struct building *b, int op_i, int input, const struct sw
   for (int j = 0; j < to->n; j++)
     x->wants[j] = class_of(b, g, all[j], from->n);
   *SW_PUSH(c->arena, &b->q->reads) = (struct sw_read){op_i, input, at, g->readings.n - 1};
-  if (!any_move || !c->best)
+  if (!any_move)
     return;
   int64_t *cost = SW_NEW_N(c->arena, int64_t, from->n * to->n);
   for (int i = 0; i < from->n; i++)
     for (int j = 0; j < to->n; j++)
-      if (all[j][i].kind == SW_IN_OP)
-        cost[i * to->n + j] = sw_layout__in_op_cost(c, &from->v[i], &to->v[j]);
+      cost[i * to->n + j] = all[j][i].move;
   *SW_PUSH(c->arena, &b->q->moves) = (struct sw_move){op_i, p, r, cost};
 }
 
@@ -165,6 +158,8 @@ static void add_variable(struct building *b, int storage)
   b->q->variable[storage] = b->q->n_variables++;
   b->q->storage[b->q->variable[storage]] = storage;
   b->unary[storage] = SW_NEW_N(c->arena, int64_t, n);
+  for (int i = 0; i < n; i++)
+    b->unary[storage][i] = sw_layout__padding_cost(c, storage, &c->candidates[storage].v[i]);
 }
 
 static void hand_over(struct building *b)
@@ -236,7 +231,7 @@ static void explain_reading(struct sw_choosing *c, const struct sw_reading *x)
   const struct sw_op *op = op_at(c, x->op);
   int p = op->in[x->input].storage, r = op->out.storage;
   const struct sw_layout *from = &c->candidates[p].v[0], *to = &c->candidates[r].v[0];
-  struct sw_outcome o = {SW_FREE, -1, -1, NULL};
+  struct sw_outcome o = {.kind = SW_FREE};
   for (int i = 0; i < c->candidates[p].n && o.kind != SW_IMPOSSIBLE; i++)
     for (int j = 0; j < c->candidates[r].n && o.kind != SW_IMPOSSIBLE; j++) {
       from = &c->candidates[p].v[i];
@@ -288,10 +283,29 @@ static void explain_variable(struct sw_choosing *c, int storage)
   sw_fault(c->job, SW_INFEASIBLE, "%s has no layout that all its writers and readers can use", s->name)->tensor = s->name;
 }
 
+/* Readings that no pair of labels allows, whatever the others do. */
+static void explain_hopeless(struct sw_choosing *c, const struct sw_problem *q)
+{
+  for (int i = 0; i < q->groups.n; i++)
+    for (int k = 0; k < q->groups.v[i].readings.n; k++) {
+      const struct sw_group *g = &q->groups.v[i];
+      const struct sw_reading *x = &g->readings.v[k];
+      bool possible = false;
+      for (int j = 0; j < c->candidates[op_at(c, x->op)->out.storage].n; j++)
+        for (int p = 0; p < c->candidates[g->storage].n; p++)
+          possible = possible || x->wants[j] < 0 || g->classes.v[x->wants[j]].conv[p] != SW_ASSIGN_INF;
+      if (!possible)
+        explain_reading(c, x);
+    }
+}
+
 /* One fault per pair of the minimal conflict. */
 static void explain(struct sw_choosing *c, const struct sw_problem *q, const struct sw_assign_conflict *x)
 {
   int before = c->job->faults.n;
+  explain_hopeless(c, q);
+  if (c->job->faults.n > before)
+    return;
   for (int i = 0; x && i < x->groups.n; i++) {
     const struct sw_group *g = &q->groups.v[q->handed.v[x->groups.v[i]]];
     for (int k = 0; k < g->readings.n; k++) {

@@ -7,7 +7,8 @@
 
 const struct sw_node *lw_node(const struct lower *l)
 {
-  return &l->graph->nodes.v[l->node];
+  static const struct sw_node end = {.name = "output", .target = "output"};
+  return l->node < 0 ? &end : &l->graph->nodes.v[l->node];
 }
 
 static const struct sw_arg absent = {.name = "", .kind = SW_ARG_NONE};
@@ -126,6 +127,11 @@ void lw_set(struct lower *l, int result, struct tensor t)
     struct sw_storage *s = &l->program->storages.v[t.storage];
     if (s->kind == SW_STORAGE_TEMPORARY && s->name[0] && strchr(s->name, ':'))
       s->name = v->name;
+  }
+  if (lw_known(t)) {
+    struct lw_storage *s = lw_storage(l, t.storage);
+    int last = l->values[l->values[lw_node(l)->results[result]].root].last_use;
+    s->last_use = last > s->last_use ? last : s->last_use;
   }
   l->tensors[lw_node(l)->results[result]] = t;
 }

@@ -162,20 +162,20 @@ enum sw_dtype lw_lanes(struct lower *l, struct tensor t)
 {
   if (!lw_known(t) || t.dtype != SW_BOOL)
     return t.dtype;
-  return t.storage < l->cap_bool32 && l->is_bool32[t.storage] ? SW_F32 : SW_F16;
+  return lw_storage(l, t.storage)->bool32 ? SW_F32 : SW_F16;
 }
 
-static void set_bool32(struct lower *l, int storage)
+struct lw_storage *lw_storage(struct lower *l, int storage)
 {
-  if (storage >= l->cap_bool32) {
+  if (storage >= l->cap_storages) {
     int cap = 2 * storage + 64;
-    bool *v = SW_NEW_N(l->arena, bool, cap);
-    if (l->cap_bool32)
-      memcpy(v, l->is_bool32, (size_t)l->cap_bool32 * sizeof *v);
-    l->is_bool32 = v;
-    l->cap_bool32 = cap;
+    struct lw_storage *v = SW_NEW_N(l->arena, struct lw_storage, cap);
+    if (l->cap_storages)
+      memcpy(v, l->storages, (size_t)l->cap_storages * sizeof *v);
+    l->storages = v;
+    l->cap_storages = cap;
   }
-  l->is_bool32[storage] = true;
+  return &l->storages[storage];
 }
 
 static bool check_formats(struct lower *l, enum sw_device_op op, struct tensor out, int n_in, const struct tensor *in)
@@ -237,7 +237,8 @@ struct sw_op *lw_nest(struct lower *l, enum sw_device_op op, enum sw_op_role rol
   for (int i = 0; i < n_in; i++)
     o->in[i] = access_of(in[i], n_loops, range);
   o->out = access_of(out, n_loops, range);
-  *SW_PUSH(l->arena, &o->nodes) = l->node;
+  if (l->node >= 0)
+    *SW_PUSH(l->arena, &o->nodes) = l->node;
   o->source = lw_node(l)->source;
   struct sw_step *s = SW_PUSH(l->arena, &l->program->steps);
   s->index = l->program->ops.n - 1;
@@ -264,7 +265,7 @@ struct tensor lw_pointwise(struct lower *l, enum sw_device_op op, enum sw_dtype 
     x[i] = lw_expand(l, in[i], rank, size);
   struct tensor out = lw_new_like(l, dtype, rank, size, n_in, in);
   if (dtype == SW_BOOL && lw_lanes(l, in[0]) == SW_F32)
-    set_bool32(l, out.storage);
+    lw_storage(l, out.storage)->bool32 = true;
   lw_nest(l, op, SW_ROLE_PLAIN, rank, rank, size, out, n_in, x);
   return l->failed ? lw_unknown() : out;
 }
@@ -323,7 +324,7 @@ struct tensor lw_clone(struct lower *l, struct tensor x)
     return x;
   struct tensor t = lw_new(l, x.dtype, x.rank, x.size, NULL);
   if (x.dtype == SW_BOOL && lw_lanes(l, x) == SW_F32)
-    set_bool32(l, t.storage);
+    lw_storage(l, t.storage)->bool32 = true;
   lw_nest(l, SW_OP_IDENTITY, SW_ROLE_CLONE, x.rank, x.rank, x.size, t, 1, &x);
   return t;
 }
@@ -381,7 +382,7 @@ struct tensor lw_operand(struct lower *l, struct tensor x, enum sw_dtype dtype)
   return lw_cast(l, x, dtype);
 }
 
-/* -- reductions and matrix products -- */
+/* -- reductions -- */
 
 struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, uint32_t dims, bool keepdim)
 {
@@ -424,47 +425,4 @@ struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, 
   if (op == SW_OP_MEAN)
     lw_constant(l, o, "scaling_factor", 1.0 / (double)count);
   return out;
-}
-
-/* Loops: batch dims, m, n, k. A batch dim of size 1 in one operand is a broadcast (step 0). K = 1 is an outer product,
- * which the matrix unit does not take. Reference: ops.md 4.4. */
-struct tensor lw_matmul(struct lower *l, struct tensor x, struct tensor y)
-{
-  if (!lw_known(x) || !lw_known(y))
-    return lw_unknown();
-  int64_t m = x.size[x.rank - 2], k = x.size[x.rank - 1], n = y.size[y.rank - 1];
-  struct tensor batch[2] = {x, y};
-  batch[0].rank -= 2;
-  batch[1].rank -= 2;
-  int rank;
-  int64_t size[SW_MAX_RANK];
-  if (y.size[y.rank - 2] != k || !lw_broadcast(2, batch, &rank, size) || rank + 3 > SW_MAX_RANK)
-    return lw_refuse(l, NULL, "the operands of a matrix product do not fit");
-  if (k == 0)
-    return lw_refuse(l, "drop this node", "a matrix product over no elements");
-  size[rank] = m;
-  size[rank + 1] = n;
-  if (k == 1) {
-    struct tensor in[2] = {lw_expand(l, x, x.rank, x.size), y};
-    return lw_pointwise(l, SW_OP_MUL, x.dtype, 2, in);
-  }
-  struct tensor out = lw_new(l, x.dtype, rank + 2, size, NULL);
-  struct tensor nest = out, in[2];
-  size[rank + 2] = k;
-  for (int i = 0; i < 2; i++) {
-    struct tensor t = i ? y : x, wide;
-    int64_t full[SW_MAX_RANK];
-    memcpy(full, size, sizeof full);
-    full[rank] = t.size[t.rank - 2];
-    full[rank + 1] = t.size[t.rank - 1];
-    wide = lw_expand(l, t, rank + 2, full);
-    in[i] = wide;
-    in[i].rank = rank + 3;
-    in[i].stride[rank] = i ? 0 : wide.stride[rank];
-    in[i].stride[rank + 1] = i ? wide.stride[rank + 1] : 0;
-    in[i].stride[rank + 2] = i ? wide.stride[rank] : wide.stride[rank + 1];
-  }
-  nest.stride[rank + 2] = 0;
-  lw_nest(l, SW_OP_MATMUL, SW_ROLE_PLAIN, rank + 2, rank + 3, size, nest, 2, in);
-  return l->failed ? lw_unknown() : out;
 }

@@ -28,7 +28,10 @@ lw_fn lw_op_reduce, lw_op_reduce_all, lw_op_max_dim, lw_op_aminmax, lw_op_any, l
 uint32_t lw_dims(struct lower *l, const char *name, int rank);
 
 /* matmul.c */
-lw_fn lw_op_matmul, lw_op_linear, lw_op_addmm, lw_op_mv, lw_op_dot, lw_op_outer, lw_op_einsum, lw_op_scaled_mm;
+lw_fn lw_op_matmul, lw_op_linear, lw_op_addmm, lw_op_dot, lw_op_outer, lw_op_scaled_mm;
+
+/* einsum.c */
+lw_fn lw_op_einsum;
 
 /* norm.c */
 lw_fn lw_op_softmax, lw_op_log_softmax, lw_op_layer_norm, lw_op_native_layer_norm, lw_op_rms_norm, lw_op_batch_norm,
@@ -38,9 +41,11 @@ lw_fn lw_op_softmax, lw_op_log_softmax, lw_op_layer_norm, lw_op_native_layer_nor
 lw_fn lw_op_sdpa;
 
 /* move.c */
-lw_fn lw_op_clone, lw_op_contiguous, lw_op_cast, lw_op_type_as, lw_op_copy, lw_op_full, lw_op_cat, lw_op_stack,
+lw_fn lw_op_clone, lw_op_contiguous, lw_op_cast, lw_op_type_as, lw_op_copy, lw_op_full, lw_op_cat,
     lw_op_pad, lw_op_slice_scatter, lw_op_select_scatter, lw_op_repeat, lw_op_repeat_interleave, lw_op_roll, lw_op_nothing,
-    lw_op_dropout, lw_op_number_only, lw_op_data_dependent, lw_op_refuse;
+    lw_op_dropout, lw_op_refuse;
+/* The tensor that a functional write starts from: the old one's own storage or a copy. */
+struct tensor lw_writable(struct lower *l, const struct sw_arg *a);
 
 /* index.c */
 lw_fn lw_op_embedding, lw_op_index, lw_op_index_select, lw_op_index_put, lw_op_index_copy, lw_op_gather, lw_op_flip;

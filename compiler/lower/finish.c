@@ -58,7 +58,7 @@ static int mutated_input(const struct sw_graph *g, const struct sw_output *o)
 void lw_outputs(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
-  l->node = g->nodes.n - 1; /* casts and copies belong to the end */
+  l->node = -1; /* casts and copies of the end */
   l->failed = false;
   l->first_op = l->program->ops.n;
   l->first_storage = l->program->storages.n;

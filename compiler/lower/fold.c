@@ -104,6 +104,7 @@ static void find_constants(struct lower *l)
                                                               ? g->inputs.v[k].name
                                                               : g->inputs.v[k].target)) {
         l->values[g->inputs.v[k].value].mutated = true;
+        l->replaced[k] = true;
         tainted[g->inputs.v[k].value] = true;
       }
   }
@@ -155,6 +156,27 @@ struct use {
   int node;
 };
 
+static void count_reader(void *ctx, int value)
+{
+  struct use *u = ctx;
+  u->l->values[value].reader = u->node;
+  u->l->values[value].n_readers++;
+}
+
+static void count_readers(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  for (int i = 0; i < g->nodes.n; i++) {
+    struct use u = {l, i};
+    if (strcmp(g->nodes.v[i].target, "aten._assert_tensor_metadata.default"))
+      each_value(g->nodes.v[i].args, g->nodes.v[i].n_args, count_reader, &u);
+  }
+  for (int i = 0; i < g->outputs.n; i++) {
+    struct use u = {l, -1};
+    each_value(&g->outputs.v[i].arg, 1, count_reader, &u);
+  }
+}
+
 static void mark_use(void *ctx, int value)
 {
   struct use *u = ctx;
@@ -190,7 +212,15 @@ static void find_live(struct lower *l)
     if (!live)
       continue;
     struct use u = {l, i};
-    each_value(n->args, n->n_args, mark_use, &u);
+    const struct lw_match *m = l->matches[i];
+    if (!m) {
+      each_value(n->args, n->n_args, mark_use, &u);
+      continue;
+    }
+    const int values[] = {m->q, m->k, m->v, m->mask};
+    for (int k = 0; k < 4; k++)
+      if (values[k] >= 0)
+        mark_use(&u, values[k]);
   }
 }
 
@@ -200,6 +230,7 @@ enum sw_rc lw_analyse(struct lower *l)
   l->values = SW_NEW_N(l->arena, struct lw_value, g->values.n);
   l->node_live = SW_NEW_N(l->arena, bool, g->nodes.n);
   l->node_constant = SW_NEW_N(l->arena, bool, g->nodes.n);
+  l->replaced = SW_NEW_N(l->arena, bool, g->inputs.n);
   l->input_of = SW_NEW_N(l->arena, int, g->values.n);
   for (int v = 0; v < g->values.n; v++)
     l->input_of[v] = -1;
@@ -208,6 +239,8 @@ enum sw_rc lw_analyse(struct lower *l)
       l->input_of[g->inputs.v[k].value] = k;
   find_aliases(l);
   find_constants(l);
+  count_readers(l);
+  lw_find_patterns(l);
   find_live(l);
   l->eval = sw_eval_new(l->job, g, SW_ROUND_DTYPE, (size_t)MAX_FOLDED_MB << 20);
   for (int k = 0; k < g->inputs.n; k++)
@@ -287,25 +320,33 @@ struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, i
   return t;
 }
 
+double *lw_constant_doubles(struct lower *l, int value)
+{
+  const struct sw_tensor *e = lw_constant_elements(l, value);
+  int64_t n = sw_value_elements(&l->graph->values.v[value]);
+  double *x = SW_NEW_N(l->arena, double, n);
+  for (int64_t i = 0; e && i < n; i++) {
+    x[i] = element(e, i);
+    /* float32's most negative number stands for "masked": the largest fp16 one does the same */
+    if (l->values[value].narrow && isfinite(x[i]))
+      x[i] = fmin(fmax(x[i], -65504), 65504);
+  }
+  return x;
+}
+
 struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
 {
   const struct sw_value *v = &l->graph->values.v[value];
-  const struct sw_tensor *e = lw_constant_elements(l, value);
-  if (!e)
+  if (!lw_constant_elements(l, value))
     return lw_unknown();
   enum sw_dtype own = lw_dtype_of_value(l, value);
   if (dtype == SW_N_DTYPES)
     dtype = own;
   int64_t n = sw_value_elements(v);
-  double *x = SW_NEW_N(l->arena, double, n);
+  double *x = lw_constant_doubles(l, value);
   bool uniform = n > 0;
-  for (int64_t i = 0; i < n; i++) {
-    x[i] = element(e, i);
-    /* float32's most negative number stands for "masked": the largest fp16 one does the same */
-    if (l->values[value].narrow && isfinite(x[i]))
-      x[i] = fmin(fmax(x[i], -65504), 65504);
+  for (int64_t i = 0; i < n; i++)
     uniform = uniform && memcmp(&x[i], &x[0], sizeof *x) == 0;
-  }
   if (uniform && sw_dtype_is_float(dtype))
     return lw_expand(l, lw_scalar(l, x[0], dtype), v->rank, v->size);
   const char *name = dtype == own ? v->name : sw_arena_printf(l->arena, "%s:%s", v->name, sw_dtype_text(dtype));
@@ -349,7 +390,33 @@ struct tensor lw_tensor_of_value(struct lower *l, int value)
     made = lw_constant_value(l, value, SW_N_DTYPES);
   if (v->node < 0 || !l->values[l->values[value].root].mutated)
     *t = made;
+  if (v->node < 0 && lw_known(made))
+    lw_storage(l, made.storage)->last_use = l->values[value].last_use;
   return made;
+}
+
+bool lw_is_last_use(struct lower *l, int value, int storage)
+{
+  int input = l->input_of[l->values[value].root];
+  if (l->program->storages.v[storage].kind != SW_STORAGE_TEMPORARY && (input < 0 || !l->replaced[input]))
+    return false;
+  int last = l->values[l->values[value].root].last_use, any = lw_storage(l, storage)->last_use;
+  return last <= l->node && any <= l->node;
+}
+
+static void check_tensor(void *ctx, int value)
+{
+  struct scan *s = ctx;
+  if (s->l->graph->values.v[value].kind == SW_VALUE_TENSOR)
+    s->all = s->all && lw_known(lw_tensor_of_value(s->l, value));
+}
+
+/* False when an argument is unknown, so that its fault stands already. */
+bool lw_arguments_known(struct lower *l)
+{
+  struct scan s = {l, true};
+  each_value(lw_node(l)->args, lw_node(l)->n_args, check_tensor, &s);
+  return s.all;
 }
 
 static void touch(void *ctx, int value)

@@ -45,7 +45,7 @@ static struct sw_host_arg host_arg(struct lower *l, const struct sw_arg *a)
   return h;
 }
 
-static struct sw_host_step *add_step(struct lower *l, struct sw_host_step h)
+struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h)
 {
   struct sw_host_step *p = SW_PUSH(l->arena, &l->program->host_steps);
   *p = h;
@@ -95,17 +95,18 @@ void lw_host(struct lower *l, int unused)
   }
   if (l->failed)
     return;
+  bool writes = lw_node_writes(l, l->node); /* into its first argument */
   for (int r = 0; r < n->n_results; r++) {
     const struct sw_value *v = lw_value(l, r);
-    if (!v || !lw_wanted(l, r)) {
+    if (!v || (!lw_wanted(l, r) && !writes)) {
       *SW_PUSH(l->arena, &h.results) = (struct sw_view){.storage = -1};
       continue;
     }
-    struct tensor t = lw_new(l, v->dtype, v->rank, v->size, NULL);
+    struct tensor t = writes && r == 0 ? lw_tensor_of(l, &n->args[0]) : lw_new(l, v->dtype, v->rank, v->size, NULL);
     *SW_PUSH(l->arena, &h.results) = lw_view_of(t);
     lw_set(l, r, t);
   }
-  add_step(l, h);
+  lw_add_host_step(l, h);
 }
 
 struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
@@ -123,6 +124,6 @@ struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype
   *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){
       .kind = SW_HOST_LITERAL, .name = "dtype", .literal = {.name = "dtype", .kind = SW_ARG_DTYPE, .dtype = dtype}};
   *SW_PUSH(l->arena, &h.results) = lw_view_of(t);
-  add_step(l, h);
+  lw_add_host_step(l, h);
   return t;
 }

@@ -100,8 +100,9 @@ static void run_node(struct lower *l, int node)
   l->first_storage = l->program->storages.n;
   int64_t at = sw_map_get_str(&l->operations, n->target);
   const struct lw_operation *op = at < 0 ? NULL : &lw_operations[at];
-  bool folded = lw_fold_node(l);
-  if (!folded)
+  const struct lw_match *match = l->matches[node];
+  bool folded = !match && lw_fold_node(l);
+  if (!folded && !match)
     lw_touch_arguments(l);
   if (folded) {
     /* A view of a buffer stays a view: no second copy of the buffer's elements. */
@@ -109,7 +110,9 @@ static void run_node(struct lower *l, int node)
     if (!op || op->kind != LW_VIEW || !v || l->input_of[l->values[n->results[0]].root] < 0)
       return;
   }
-  if (!op) {
+  if (match) {
+    lw_run_match(l, match);
+  } else if (!op) {
     bool foreign = strncmp(n->target, "aten.", 5) && strncmp(n->target, "prims.", 6);
     lw_refuse(l, foreign ? "replace this operator by ATen operations before the export"
                          : "express it with other operations; `stickwright ops` lists what is supported",
@@ -124,7 +127,7 @@ static void run_node(struct lower *l, int node)
   for (int r = 0; r < n->n_results; r++)
     if (n->results[r] >= 0 && l->tensors[n->results[r]].storage == LW_LATER) {
       const struct sw_value *v = &l->graph->values.v[n->results[r]];
-      if (v->kind == SW_VALUE_TENSOR && l->values[n->results[r]].live && !l->failed)
+      if (v->kind == SW_VALUE_TENSOR && l->values[n->results[r]].live && !l->failed && lw_arguments_known(l))
         lw_refuse(l, NULL, "result %s is not available", v->name);
       l->tensors[n->results[r]] = lw_unknown();
     }

@@ -60,6 +60,21 @@ struct lw_value {
   bool output;    /* of a root: leaves the program */
   bool narrow;    /* declared float32, computed in fp16 (precision=device) */
   int last_use;   /* of a root: last node that reads any value of the class; INT_MAX for outputs */
+  int reader, n_readers; /* one node that reads it, and how many arguments and outputs do */
+};
+
+/* A node whose result is that of a composite operation spelled out before it (pattern.c). */
+struct lw_match {
+  enum { LW_MATCH_ATTENTION, LW_MATCH_SILU } kind;
+  int q, k, v, mask; /* values, -1: none; silu has q only */
+  double scale;
+  bool precision; /* the graph computes it in float32 */
+};
+
+/* What lowering knows about a storage. */
+struct lw_storage {
+  bool bool32;  /* a bool that has float32 lanes */
+  int last_use; /* last node that reads a value in it; INT_MAX for outputs */
 };
 
 struct lower {
@@ -74,13 +89,15 @@ struct lower {
   struct lw_value *values;
   struct tensor *tensors;  /* per value; storage -2: not there yet */
   bool *node_live, *node_constant;
+  struct lw_match **matches; /* per node, or NULL */
   int *input_of;           /* per value: number of the graph input, or -1 */
-  bool *is_bool32;         /* per storage below cap_bool32: a bool that has fp32 lanes */
-  int cap_bool32;
+  bool *replaced;          /* per graph input: an output is its new value */
+  struct lw_storage *storages; /* per storage of the program, as far as cap_storages */
+  int cap_storages;
   struct sw_map scalars;   /* value and dtype -> storage */
   struct sw_map operations;
 
-  /* the node at work */
+  /* the node at work; -1: the outputs */
   int node;
   int n_named;             /* intermediates named so far */
   int first_op, first_storage; /* of the node */
@@ -128,6 +145,7 @@ struct tensor lw_refuse(struct lower *l, const char *advice, const char *fmt, ..
 
 /* -- storages and ops (emit.c) -- */
 
+struct lw_storage *lw_storage(struct lower *l, int storage);
 struct tensor lw_new(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride);
 /* A new tensor whose dims lie in memory in the order most of the operands agree on, else row major. */
 struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, int n_in,
@@ -161,6 +179,11 @@ void lw_write(struct lower *l, struct tensor dst, struct tensor src);
 struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, uint32_t dims, bool keepdim);
 /* [.., M, K] x [.., K, N] with broadcast batch dims. */
 struct tensor lw_matmul(struct lower *l, struct tensor x, struct tensor y);
+/* The same into the elements of `out`, whose batch dims both operands broadcast to. */
+void lw_matmul_into(struct lower *l, struct tensor x, struct tensor y, struct tensor out);
+/* Loops it takes after merging batch dims that lie in one another; an unknown `out` merges with anything. */
+enum { LW_MATMUL_LOOPS = 5 };
+int lw_matmul_loops(struct tensor x, struct tensor y, struct tensor out);
 /* Format of the lanes: float16 for bool unless it came from float32 operands. */
 enum sw_dtype lw_lanes(struct lower *l, struct tensor t);
 
@@ -188,8 +211,11 @@ bool lw_node_writes(struct lower *l, int node);
 /* Computes the node at work if it is constant and its arguments have values. */
 bool lw_fold_node(struct lower *l);
 void lw_touch_arguments(struct lower *l);
+bool lw_arguments_known(struct lower *l);
 /* A constant value as a tensor of dtype (SW_N_DTYPES: its own): a scalar when all elements are equal. */
 struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype);
+/* Its elements in row-major order, ours to change. */
+double *lw_constant_doubles(struct lower *l, int value);
 /* Elements of a constant value, or NULL. */
 const struct sw_tensor *lw_constant_elements(struct lower *l, int value);
 /* A constant of our own making, row major. */
@@ -197,13 +223,25 @@ struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, i
                        const double *elements);
 void lw_mark_narrow(struct lower *l);
 
+/* Whether nothing behind the node at work reads the value's storage, so that a functional write may reuse it: a
+ * temporary, or an input whose new value is an output anyway. */
+bool lw_is_last_use(struct lower *l, int value, int storage);
+
 /* -- host steps (host.c) -- */
 
 /* The node at work as a host step: all its results. */
 void lw_host(struct lower *l, int unused);
 struct sw_view lw_view_of(struct tensor t);
+struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */
 struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
+
+/* -- patterns (pattern.c) -- */
+
+void lw_find_patterns(struct lower *l);
+void lw_run_match(struct lower *l, const struct lw_match *m);
+/* A value of repeated heads: the one before the repetition, else itself. */
+int lw_unrepeated(struct lower *l, int value);
 
 /* -- finishing (finish.c) -- */
 
@@ -214,6 +252,8 @@ void lw_finish(struct lower *l);
 /* -- decompositions used by others -- */
 
 struct tensor lw_softmax(struct lower *l, struct tensor x, int dim);
+struct tensor lw_attention(struct lower *l, struct tensor q, struct tensor k, struct tensor v, const struct sw_arg *mask,
+                           bool causal, double scale);
 struct tensor lw_linear(struct lower *l, struct tensor x, struct tensor w, const struct tensor *bias);
 
 #endif

@@ -3,6 +3,131 @@
 
 #include <string.h>
 
+/* A matrix product as a loop nest: batch dims, m, n, k. x has step 0 along n, y along m; a batch dim of size 1 in one
+ * operand is a broadcast, step 0. */
+struct product {
+  int n; /* loops */
+  int64_t range[SW_MAX_RANK];
+  struct tensor x, y, out;
+};
+
+static struct tensor as_nest(struct tensor t, int rank, const int64_t *size, int row, int column, int n)
+{
+  struct tensor w = t;
+  w.rank = n;
+  for (int d = 0; d < rank; d++) {
+    int own = d - (rank - (t.rank - 2));
+    w.stride[d] = own < 0 || (t.size[own] == 1 && size[d] != 1) ? 0 : t.stride[own];
+  }
+  for (int d = rank; d < n; d++)
+    w.stride[d] = 0;
+  w.stride[rank + row] = t.stride[t.rank - 2];
+  w.stride[rank + column] = t.stride[t.rank - 1];
+  return w;
+}
+
+static bool merges(const struct product *p, struct tensor t, int d)
+{
+  return t.storage == LW_NONE || t.stride[d] == t.stride[d + 1] * p->range[d + 1];
+}
+
+static void remove_loop(struct product *p, int d)
+{
+  for (int e = d; e + 1 < p->n; e++) {
+    p->range[e] = p->range[e + 1];
+    p->x.stride[e] = p->x.stride[e + 1];
+    p->y.stride[e] = p->y.stride[e + 1];
+    p->out.stride[e] = p->out.stride[e + 1];
+  }
+  p->n--;
+}
+
+/* Batch loops that lie in one another in all three tensors become one, from the outside in, until the matrix unit has
+ * loops enough: [2,8] heads of a contiguous tensor are [16]. False when the operands do not fit. */
+static bool make_product(struct product *p, struct tensor x, struct tensor y, struct tensor out)
+{
+  struct tensor batch[3] = {x, y, out};
+  for (int i = 0; i < 3; i++)
+    batch[i].rank -= 2;
+  int rank;
+  if (x.size[x.rank - 1] != y.size[y.rank - 2] || !lw_broadcast(out.storage == LW_NONE ? 2 : 3, batch, &rank, p->range) ||
+      rank + 3 > SW_MAX_RANK)
+    return false;
+  p->range[rank] = x.size[x.rank - 2];
+  p->range[rank + 1] = y.size[y.rank - 1];
+  p->range[rank + 2] = x.size[x.rank - 1];
+  p->n = rank + 3;
+  p->x = as_nest(x, rank, p->range, 0, 2, p->n);
+  p->y = as_nest(y, rank, p->range, 2, 1, p->n);
+  p->out = out.storage == LW_NONE ? out : as_nest(out, rank, p->range, 0, 1, p->n);
+  int matrix = 0; /* loops m, n, k that are there */
+  for (int d = rank; d < p->n; d++)
+    matrix += p->range[d] != 1;
+  for (int d = p->n - 1; d >= 0; d--)
+    if (p->range[d] == 1)
+      remove_loop(p, d);
+  for (int d = 0; p->n > LW_MATMUL_LOOPS && d + 1 < p->n - matrix;)
+    if (merges(p, p->x, d) && merges(p, p->y, d) && merges(p, p->out, d)) {
+      p->range[d + 1] *= p->range[d];
+      remove_loop(p, d);
+    } else {
+      d++;
+    }
+  return true;
+}
+
+int lw_matmul_loops(struct tensor x, struct tensor y, struct tensor out)
+{
+  struct product p;
+  if (lw_known(x) && lw_known(y) && make_product(&p, x, y, out))
+    return p.n;
+  return 0;
+}
+
+void lw_matmul_into(struct lower *l, struct tensor x, struct tensor y, struct tensor out)
+{
+  struct product p;
+  if (!lw_known(x) || !lw_known(y) || !lw_known(out))
+    return;
+  if (!make_product(&p, x, y, out)) {
+    lw_refuse(l, NULL, "the operands of a matrix product do not fit");
+    return;
+  }
+  if (x.size[x.rank - 1] == 0) {
+    lw_refuse(l, "drop this node", "a matrix product over no elements");
+    return;
+  }
+  struct tensor in[] = {p.x, p.y};
+  bool outer = x.size[x.rank - 1] == 1;
+  lw_nest(l, outer ? SW_OP_MUL : SW_OP_MATMUL, SW_ROLE_PLAIN, outer ? p.n : p.n - 1, p.n, p.range, p.out, 2, in);
+}
+
+/* K = 1 is an outer product, which the matrix unit does not take; with N = 1 it could not tell its operands apart, so
+ * that is mul and sum. Reference: ops.md 4.4. */
+struct tensor lw_matmul(struct lower *l, struct tensor x, struct tensor y)
+{
+  if (!lw_known(x) || !lw_known(y))
+    return lw_unknown();
+  if (x.size[x.rank - 1] == 1 && y.size[y.rank - 2] == 1)
+    return lw_binary(l, SW_OP_MUL, x, y);
+  if (y.size[y.rank - 1] == 1 && x.size[x.rank - 1] == y.size[y.rank - 2]) {
+    struct tensor p = lw_binary(l, SW_OP_MUL, x, lw_transpose(y, y.rank - 2, y.rank - 1));
+    return lw_known(p) ? lw_reduce(l, SW_OP_SUM, p, 1u << (p.rank - 1), true) : p;
+  }
+  struct tensor batch[2] = {x, y};
+  batch[0].rank -= 2;
+  batch[1].rank -= 2;
+  int rank;
+  int64_t size[SW_MAX_RANK];
+  if (!lw_broadcast(2, batch, &rank, size) || rank + 2 > SW_MAX_RANK)
+    return lw_refuse(l, NULL, "the operands of a matrix product do not fit");
+  size[rank] = x.size[x.rank - 2];
+  size[rank + 1] = y.size[y.rank - 1];
+  struct tensor out = lw_new(l, x.dtype, rank + 2, size, NULL);
+  lw_matmul_into(l, x, y, out);
+  return l->failed ? lw_unknown() : out;
+}
+
 /* mm, bmm, matmul: 1-d operands get a dim that goes away again. */
 void lw_op_matmul(struct lower *l, int unused)
 {
@@ -92,4 +217,32 @@ void lw_op_outer(struct lower *l, int unused)
   enum sw_dtype t = lw_result_dtype(l, 0);
   struct tensor a = lw_argument(l, &n->args[0], t), b = lw_argument(l, &n->args[1], t);
   lw_set(l, 0, lw_binary(l, SW_OP_MUL, lw_unsqueeze(a, 1), lw_unsqueeze(b, 0)));
+}
+
+/* fp8 operands, then the scales and the bias (ops.md 1.5). */
+void lw_op_scaled_mm(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor x = lw_tensor(l, "self"), w = lw_tensor(l, "mat2");
+  if (!lw_known(x) || !lw_known(w)) {
+    lw_set(l, 0, lw_unknown());
+    return;
+  }
+  int64_t range[] = {x.size[0], w.size[1], x.size[1]};
+  struct tensor out = lw_new(l, t, 2, range, NULL), nest = out, in[2] = {x, w};
+  in[0].stride[1] = 0;
+  in[0].stride[2] = x.stride[1];
+  in[1].stride[0] = 0;
+  in[1].stride[2] = w.stride[0];
+  nest.stride[2] = 0;
+  lw_nest(l, SW_OP_MATMULFP8, SW_ROLE_PLAIN, 2, 3, range, nest, 2, in);
+  static const char *const scales[] = {"scale_a", "scale_b"};
+  for (int i = 0; i < 2; i++)
+    out = lw_binary(l, SW_OP_MUL, out, lw_argument(l, lw_arg(l, scales[i]), t));
+  if (lw_given(l, "bias"))
+    out = lw_binary(l, SW_OP_ADD, out, lw_argument(l, lw_arg(l, "bias"), t));
+  if (lw_given(l, "scale_result"))
+    sw_warn(l->job, "%s: scale_result is ignored for a result that is not fp8", lw_node(l)->name);
+  lw_set(l, 0, l->failed ? lw_unknown() : out);
 }

@@ -92,3 +92,187 @@ void lw_op_refuse(struct lower *l, int unused)
   int64_t at = sw_map_get_str(&l->operations, lw_node(l)->target);
   lw_refuse(l, lw_operations[at].note, "not supported");
 }
+
+/* -- pieces into one tensor -- */
+
+/* One copy per piece into its slice. Empty 1-d pieces count for nothing, as in PyTorch. */
+static struct tensor join(struct lower *l, int n, const struct tensor *piece, int dim)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  struct tensor out = lw_new(l, lw_result_dtype(l, 0), v->rank, v->size, v->stride);
+  int64_t at = 0;
+  for (int i = 0; i < n; i++) {
+    if (!lw_known(piece[i]))
+      return lw_unknown();
+    if (piece[i].rank == 1 && piece[i].size[0] == 0)
+      continue;
+    lw_write(l, lw_slice(out, dim, at, piece[i].size[dim], 1), piece[i]);
+    at += piece[i].size[dim];
+  }
+  return l->failed ? lw_unknown() : out;
+}
+
+void lw_op_cat(struct lower *l, int stack)
+{
+  const struct sw_arg *list = lw_arg(l, "tensors");
+  int n = list->kind == SW_ARG_LIST ? list->list.n : 0;
+  int dim = lw_dim(lw_int(l, "dim"), lw_value(l, 0)->rank);
+  struct tensor *piece = SW_NEW_N(l->arena, struct tensor, n);
+  for (int i = 0; i < n; i++) {
+    piece[i] = lw_argument(l, &list->list.v[i], lw_result_dtype(l, 0));
+    if (stack)
+      piece[i] = lw_unsqueeze(piece[i], dim);
+  }
+  lw_set(l, 0, n == 1 && lw_known(piece[0]) ? lw_clone(l, piece[0]) : join(l, n, piece, dim));
+}
+
+/* pads: (before, after) from the last dim on; a negative one crops. */
+void lw_op_pad(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_arg *mode = lw_arg(l, "mode");
+  if (mode->kind == SW_ARG_STR && strcmp(mode->s, "constant")) {
+    lw_refuse(l, "pad with a constant", "padding mode %s", mode->s);
+    return;
+  }
+  const struct sw_value *v = lw_value(l, 0);
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor x = lw_argument(l, &lw_node(l)->args[0], t);
+  int64_t pad[SW_MAX_RANK];
+  int n = lw_ints(l, "pad", pad) / 2;
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  struct tensor out = lw_new(l, t, v->rank, v->size, NULL), inner = out;
+  struct tensor value = lw_scalar(l, lw_given(l, "value") ? lw_real(l, "value") : 0, t);
+  for (int i = 0; i < n; i++) {
+    int dim = x.rank - 1 - i;
+    int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    if (before < 0)
+      x = lw_slice(x, dim, -before, x.size[dim] + before, 1);
+    if (after < 0)
+      x = lw_slice(x, dim, 0, x.size[dim] + after, 1);
+    if (before > 0)
+      lw_write(l, lw_slice(out, dim, 0, before, 1), value);
+    if (after > 0)
+      lw_write(l, lw_slice(out, dim, out.size[dim] - after, after, 1), value);
+    inner = lw_slice(inner, dim, before > 0 ? before : 0, x.size[dim], 1);
+  }
+  lw_write(l, inner, x);
+  lw_set(l, 0, l->failed ? lw_unknown() : out);
+}
+
+/* -- a tensor with one part replaced -- */
+
+/* The tensor that a functional write starts from: the old value's own storage when nobody reads the old value any more
+ * (profile best), else a copy. */
+struct tensor lw_writable(struct lower *l, const struct sw_arg *a)
+{
+  struct tensor x = lw_argument(l, a, lw_result_dtype(l, 0));
+  if (!lw_known(x))
+    return x;
+  const struct sw_storage *s = &l->program->storages.v[x.storage];
+  bool whole = lw_is_tensor(l, a) && sw_storage_elements(s) == sw_value_elements(&l->graph->values.v[a->value]);
+  if (l->best && whole && s->kind != SW_STORAGE_CONSTANT && s->kind != SW_STORAGE_SCALAR &&
+      lw_is_last_use(l, a->value, x.storage))
+    return x;
+  return lw_clone(l, x);
+}
+
+static void replace_part(struct lower *l, struct tensor whole, struct tensor part)
+{
+  if (lw_known(whole))
+    lw_write(l, part, lw_argument(l, lw_arg(l, "src"), whole.dtype));
+  lw_set(l, 0, l->failed ? lw_unknown() : whole);
+}
+
+void lw_op_slice_scatter(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_value *src = &l->graph->values.v[lw_arg(l, "src")->value];
+  struct tensor x = lw_writable(l, lw_arg(l, "self"));
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  int dim = lw_dim(lw_int(l, "dim"), x.rank);
+  int64_t start = lw_given(l, "start") ? lw_int(l, "start") : 0, step = lw_given(l, "step") ? lw_int(l, "step") : 1;
+  start = start < 0 ? start + x.size[dim] : start;
+  start = start < 0 ? 0 : start > x.size[dim] ? x.size[dim] : start;
+  replace_part(l, x, lw_slice(x, dim, start, src->size[dim], step));
+}
+
+void lw_op_select_scatter(struct lower *l, int unused)
+{
+  (void)unused;
+  struct tensor x = lw_writable(l, lw_arg(l, "self"));
+  int dim = lw_dim(lw_int(l, "dim"), x.rank);
+  int64_t index = lw_int(l, "index");
+  replace_part(l, x, lw_known(x) ? lw_select(x, dim, index < 0 ? index + x.size[dim] : index) : x);
+}
+
+/* -- repetition: a broadcast dim, then a copy -- */
+
+void lw_op_repeat(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_value *v = lw_value(l, 0);
+  struct tensor x = lw_tensor(l, "self");
+  int64_t times[SW_MAX_RANK], wide[SW_MAX_RANK];
+  int n = lw_ints(l, lw_given(l, "repeats") ? "repeats" : "dims", times), rank = 0;
+  if (!lw_known(x) || 2 * v->rank > SW_MAX_RANK) {
+    lw_set(l, 0, lw_known(x) ? lw_refuse(l, NULL, "rank %d", v->rank) : x);
+    return;
+  }
+  struct tensor t = x;
+  t.rank = 0;
+  for (int d = 0; d < v->rank; d++) { /* every dim of the result: (times, size) */
+    int own = d - (v->rank - x.rank), k = d - (v->rank - n);
+    t.size[rank] = wide[rank] = k < 0 ? 1 : times[k];
+    t.stride[rank++] = 0;
+    t.size[rank] = wide[rank] = own < 0 ? 1 : x.size[own];
+    t.stride[rank++] = own < 0 ? 0 : x.stride[own];
+  }
+  t.rank = rank;
+  lw_set(l, 0, lw_reshape(l, t, v->rank, v->size));
+}
+
+void lw_op_repeat_interleave(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_value *v = lw_value(l, 0);
+  struct tensor x = lw_tensor(l, "self");
+  if (!lw_given(l, "dim") && lw_known(x)) {
+    int64_t n = sw_value_elements(&l->graph->values.v[lw_arg(l, "self")->value]);
+    x = lw_reshape(l, x, 1, &n);
+  }
+  if (lw_known(x)) {
+    int dim = lw_given(l, "dim") ? lw_dim(lw_int(l, "dim"), x.rank) : 0;
+    x = lw_unsqueeze(x, dim + 1);
+    x.size[dim + 1] = lw_int(l, "repeats");
+  }
+  lw_set(l, 0, lw_reshape(l, x, v->rank, v->size));
+}
+
+/* One dim at a time: the tail in front of the head. */
+void lw_op_roll(struct lower *l, int unused)
+{
+  (void)unused;
+  struct tensor x = lw_tensor(l, "self");
+  int64_t shifts[SW_MAX_RANK], dims[SW_MAX_RANK];
+  int n = lw_ints(l, "shifts", shifts), n_dims = lw_ints(l, "dims", dims);
+  if (n_dims == 0) {
+    lw_refuse(l, "name the dims", "a roll over the flattened tensor");
+    return;
+  }
+  for (int i = 0; i < n && lw_known(x); i++) {
+    int dim = lw_dim(dims[i], x.rank);
+    int64_t size = x.size[dim], shift = size ? (shifts[i] % size + size) % size : 0;
+    if (shift == 0)
+      continue;
+    struct tensor piece[] = {lw_slice(x, dim, size - shift, shift, 1), lw_slice(x, dim, 0, size - shift, 1)};
+    x = join(l, 2, piece, dim);
+  }
+  lw_set(l, 0, x);
+}

@@ -37,3 +37,197 @@ void lw_op_log_softmax(struct lower *l, int unused)
   }
   lw_set(l, 0, x);
 }
+
+/* -- layer norm: exx2, layernormscale, layernormnorm over one last dim (ops.md 5.4) -- */
+
+/* A vector of ones or zeros for a missing weight or bias. */
+static struct tensor filled(struct lower *l, double value, enum sw_dtype t, int64_t n)
+{
+  if (!l->best)
+    return lw_fill(l, value, t, 1, &n);
+  double *x = SW_NEW_N(l->arena, double, n);
+  for (int64_t i = 0; i < n; i++)
+    x[i] = value;
+  return lw_table(l, sw_arena_printf(l->arena, "%s:%s", lw_node(l)->name, value == 0 ? "zeros" : "ones"), t, 1, &n, x);
+}
+
+static struct tensor optional(struct lower *l, const char *name, enum sw_dtype t, double value, int64_t n)
+{
+  if (!lw_given(l, name))
+    return filled(l, value, t, n);
+  struct tensor w = lw_argument(l, lw_arg(l, name), t);
+  return lw_known(w) ? lw_reshape(l, w, 1, &n) : w;
+}
+
+/* Several normalised dims are seen as one. Gives their product. */
+static int64_t join_dims(struct lower *l, struct tensor *x)
+{
+  int64_t shape[SW_MAX_RANK], n = 1;
+  int count = lw_ints(l, "normalized_shape", shape);
+  for (int i = 0; i < count; i++)
+    n *= shape[i];
+  if (lw_known(*x) && count > 1) {
+    int64_t size[SW_MAX_RANK];
+    int rank = x->rank - count;
+    for (int d = 0; d < rank; d++)
+      size[d] = x->size[d];
+    size[rank] = n;
+    *x = lw_reshape(l, *x, rank + 1, size);
+  }
+  return n;
+}
+
+static struct tensor layer_norm(struct lower *l, struct tensor x, int64_t n, double eps)
+{
+  struct tensor in[5] = {x};
+  int before = l->program->ops.n;
+  in[1] = lw_reduce(l, SW_OP_EXX2, x, 1u << (x.rank - 1), true);
+  if (!lw_known(in[1]) || l->program->ops.n == before)
+    return lw_unknown();
+  lw_constant(l, &l->program->ops.v[before], "exx2scale", 1 / (double)n);
+  lw_constant(l, &l->program->ops.v[before], "useZeroMean", 0);
+  in[2] = lw_unary(l, SW_OP_LAYERNORMSCALE, in[1]);
+  lw_constant(l, &l->program->ops.v[before + 1], "eps", eps);
+  in[3] = optional(l, "weight", x.dtype, 1, n);
+  in[4] = optional(l, "bias", x.dtype, 0, n);
+  return lw_pointwise(l, SW_OP_LAYERNORMNORM, x.dtype, 5, in);
+}
+
+static void set_in_shape(struct lower *l, struct tensor y)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  lw_set(l, 0, lw_reshape(l, y, v->rank, v->size));
+}
+
+void lw_op_layer_norm(struct lower *l, int unused)
+{
+  (void)unused;
+  struct tensor x = lw_argument(l, lw_arg(l, "input"), lw_result_dtype(l, 0));
+  int64_t n = join_dims(l, &x);
+  set_in_shape(l, lw_known(x) ? layer_norm(l, x, n, lw_real(l, "eps")) : x);
+}
+
+/* With the moments read by somebody: mean, sub, mul, mean, add, rsqrt, mul, and weight and bias. */
+void lw_op_native_layer_norm(struct lower *l, int unused)
+{
+  (void)unused;
+  if (!lw_wanted(l, 1) && !lw_wanted(l, 2)) {
+    lw_op_layer_norm(l, 0);
+    return;
+  }
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor x = lw_argument(l, lw_arg(l, "input"), t);
+  int64_t n = join_dims(l, &x);
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  uint32_t last = 1u << (x.rank - 1);
+  struct tensor mean = lw_reduce(l, SW_OP_MEAN, x, last, true);
+  struct tensor d = lw_binary(l, SW_OP_SUB, x, mean);
+  struct tensor var = lw_reduce(l, SW_OP_MEAN, lw_binary(l, SW_OP_MUL, d, d), last, true);
+  struct tensor r = lw_unary(l, SW_OP_RSQRT, lw_binary_number(l, SW_OP_ADD, var, lw_real(l, "eps")));
+  struct tensor y = lw_binary(l, SW_OP_MUL, d, r);
+  if (lw_given(l, "weight"))
+    y = lw_binary(l, SW_OP_MUL, y, optional(l, "weight", t, 1, n));
+  if (lw_given(l, "bias"))
+    y = lw_binary(l, SW_OP_ADD, y, optional(l, "bias", t, 0, n));
+  set_in_shape(l, y);
+  for (int k = 1; k <= 2; k++) {
+    const struct sw_value *v = lw_value(l, k);
+    struct tensor m = k == 1 ? mean : r;
+    if (v && lw_wanted(l, k))
+      lw_set(l, k, lw_reshape(l, lw_cast(l, m, v->dtype), v->rank, v->size));
+  }
+}
+
+/* mul, mean, add, rsqrt, mul, and mul by the weight; in the dtype of the input. */
+void lw_op_rms_norm(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor x = lw_argument(l, lw_arg(l, "input"), t);
+  int64_t n = join_dims(l, &x);
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  double eps = lw_given(l, "eps") ? lw_real(l, "eps") : 1.1920928955078125e-07; /* of float32, as PyTorch computes it */
+  struct tensor m = lw_reduce(l, SW_OP_MEAN, lw_binary(l, SW_OP_MUL, x, x), 1u << (x.rank - 1), true);
+  struct tensor r = lw_unary(l, SW_OP_RSQRT, lw_binary_number(l, SW_OP_ADD, m, eps));
+  struct tensor y = lw_binary(l, SW_OP_MUL, x, r);
+  if (lw_given(l, "weight"))
+    y = lw_binary(l, SW_OP_MUL, y, optional(l, "weight", t, 1, n));
+  set_in_shape(l, y);
+}
+
+/* -- norms with statistics per channel (dim 1) -- */
+
+/* A [C] vector seen as [C,1,..]: broadcasts over dim 1 of a tensor of that rank. */
+static struct tensor per_channel(struct lower *l, struct tensor v, int rank)
+{
+  for (int d = 2; d < rank; d++)
+    v = lw_unsqueeze(v, v.rank);
+  (void)l;
+  return v;
+}
+
+/* Folds the statistics into one factor and one shift per channel, both [C]:
+ * y = x * (w / sqrt(var + eps)) + (b - mean * w / sqrt(var + eps)) */
+void lw_op_batch_norm(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  if (lw_given(l, "training") && lw_bool(l, "training")) {
+    lw_refuse(l, "export the model in eval mode", "batch norm in training mode");
+    return;
+  }
+  struct tensor x = lw_argument(l, lw_arg(l, "input"), t);
+  struct tensor mean = lw_argument(l, lw_arg(l, "running_mean"), t), var = lw_argument(l, lw_arg(l, "running_var"), t);
+  struct tensor scale = lw_unary(l, SW_OP_RSQRT, lw_binary_number(l, SW_OP_ADD, var, lw_real(l, "eps")));
+  if (lw_given(l, "weight"))
+    scale = lw_binary(l, SW_OP_MUL, scale, lw_argument(l, lw_arg(l, "weight"), t));
+  struct tensor shift = lw_binary(l, SW_OP_MUL, mean, scale);
+  if (lw_given(l, "bias"))
+    shift = lw_binary(l, SW_OP_SUB, lw_argument(l, lw_arg(l, "bias"), t), shift);
+  else
+    shift = lw_unary(l, SW_OP_NEG, shift);
+  struct tensor y = lw_binary(l, SW_OP_MUL, x, per_channel(l, scale, x.rank));
+  lw_set(l, 0, lw_binary(l, SW_OP_ADD, y, per_channel(l, shift, x.rank)));
+}
+
+/* x seen as [N, groups, rest]: centred and scaled over the rest, then weight and bias per channel. groups 0: one group
+ * a channel (instance norm). */
+void lw_op_group_norm(struct lower *l, int instance)
+{
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor x = lw_argument(l, &lw_node(l)->args[0], t);
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  if (instance && lw_given(l, "use_input_stats") && !lw_bool(l, "use_input_stats")) {
+    lw_op_batch_norm(l, 0);
+    return;
+  }
+  const char *name = lw_given(l, "num_groups") ? "num_groups" : "group";
+  int64_t groups = instance ? x.size[1] : lw_int(l, name), rest = 1;
+  for (int d = 1; d < x.rank; d++)
+    rest *= x.size[d];
+  int64_t size[] = {x.size[0], groups, rest / groups};
+  struct tensor g = lw_reshape(l, x, 3, size);
+  struct tensor d = lw_binary(l, SW_OP_SUB, g, lw_reduce(l, SW_OP_MEAN, g, 4, true));
+  struct tensor var = lw_reduce(l, SW_OP_MEAN, lw_binary(l, SW_OP_MUL, d, d), 4, true);
+  struct tensor r = lw_unary(l, SW_OP_RSQRT, lw_binary_number(l, SW_OP_ADD, var, lw_real(l, "eps")));
+  struct tensor y = lw_reshape(l, lw_binary(l, SW_OP_MUL, d, r), x.rank, x.size);
+  if (lw_given(l, "weight"))
+    y = lw_binary(l, SW_OP_MUL, y, per_channel(l, lw_argument(l, lw_arg(l, "weight"), t), x.rank));
+  if (lw_given(l, "bias"))
+    y = lw_binary(l, SW_OP_ADD, y, per_channel(l, lw_argument(l, lw_arg(l, "bias"), t), x.rank));
+  for (int k = 1; k < lw_node(l)->n_results; k++)
+    if (lw_wanted(l, k)) {
+      lw_refuse(l, "use the first result only", "the statistics of this norm as results");
+      return;
+    }
+  lw_set(l, 0, y);
+}

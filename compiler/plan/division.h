@@ -52,7 +52,7 @@ struct sw_work {
   int strided_window;   /* conv or pool with stride > 1: that many last written variables stay whole */
   int window;           /* kernel window: that many last variables stay whole */
   bool greedy_only;     /* a matmul that the cost model leaves alone */
-  bool pads_output;     /* emission masks or pads stick dims of the output too (exp, restickify) */
+  bool pads_output;     /* emission masks or pads stick dims of the output too */
   bool whole_padded;    /* what is padded or masked is never cut, not even for the span */
 };
 
@@ -78,6 +78,9 @@ bool sw_tensor_uses(const struct sw_work_tensor *t, int var);
 /* Bytes between the first and the last element that one core touches (section 5). */
 int64_t sw_work_span(const struct sw_work *w, const struct sw_work_tensor *t, const int64_t *split);
 
+/* Contiguous bytes that one core reads: the stick and neighbouring dims outward, until one is read in part. */
+int64_t sw_work_run(const struct sw_work *w, const struct sw_work_tensor *t, const int64_t *split);
+
 /* Section 7. SW_UNSUPPORTED when two rules contradict each other or the span. */
 enum sw_rc sw_work_limits(struct sw_job *job, const struct sw_work *w, const int64_t *committed,
                           struct sw_work_limits *out);
@@ -99,6 +102,8 @@ struct sw_matmul_sizes {
   bool shared;       /* the weight has no batch */
 };
 double sw_matmul_split_cost(const struct sw_matmul_sizes *z, const int64_t split_bmnk[4], int cores);
+/* The same for an op; negative when the cost model does not cover it. */
+double sw_matmul_cost(const struct sw_work *w, const int64_t *split);
 
 int64_t sw_split_product(const int64_t *split, int n);
 
@@ -122,5 +127,8 @@ enum sw_rc sw_work_menu(struct sw_job *job, struct sw_arena *arena, const struct
 /* The numbers of an op whose storages have layouts. */
 enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int op,
                       struct sw_work *out);
+/* One tensor of it. False when the access has no device coordinates. */
+bool sw_work_tensor_of(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
+                       struct sw_work_tensor *out);
 
 #endif

@@ -85,6 +85,37 @@ static bool find_roles(const struct sw_work *w, struct roles *r)
   return true;
 }
 
+static struct sw_matmul_sizes sizes_of(const struct sw_work *w, const struct roles *r)
+{
+  double eps = (double)w->out.device_size[w->out.rank - 1];
+  struct sw_matmul_sizes z = {.b = 1,
+                              .m = (double)w->var[r->m].size,
+                              .n = (double)w->var[r->n].adjusted * eps,
+                              .k = (double)w->var[r->k].adjusted * eps,
+                              .shared = r->shared};
+  for (int i = 0; i < r->n_batch; i++)
+    z.b *= (double)w->var[r->batch[i]].size;
+  return z;
+}
+
+static double cost_of(const struct sw_work *w, const struct roles *r, const struct sw_matmul_sizes *z,
+                      const int64_t *split)
+{
+  int64_t bmnk[4] = {1, split[r->m], split[r->n], split[r->k]};
+  for (int i = 0; i < r->n_batch; i++)
+    bmnk[0] *= split[r->batch[i]];
+  return sw_matmul_split_cost(z, bmnk, w->cores);
+}
+
+double sw_matmul_cost(const struct sw_work *w, const int64_t *split)
+{
+  struct roles r;
+  if (w->kind != SW_WORK_MATMUL || !find_roles(w, &r))
+    return -1;
+  struct sw_matmul_sizes z = sizes_of(w, &r);
+  return cost_of(w, &r, &z, split);
+}
+
 struct search {
   const struct sw_work *w;
   const struct sw_work_limits *limits;
@@ -99,10 +130,7 @@ struct search {
 static void search(struct search *s, int at, int64_t left)
 {
   if (at == s->n_order) {
-    int64_t split[4] = {1, s->trial[s->roles->m], s->trial[s->roles->n], s->trial[s->roles->k]};
-    for (int i = 0; i < s->roles->n_batch; i++)
-      split[0] *= s->trial[s->roles->batch[i]];
-    double cost = sw_matmul_split_cost(&s->sizes, split, s->w->cores);
+    double cost = cost_of(s->w, s->roles, &s->sizes, s->trial);
     if (cost < s->best_cost) {
       s->best_cost = cost;
       memcpy(s->best, s->trial, sizeof s->best);
@@ -126,17 +154,9 @@ bool sw_divide_matmul(const struct sw_work *w, const struct sw_work_limits *limi
   if (w->kind != SW_WORK_MATMUL || w->greedy_only || limits->any_pin || sw_split_product(committed, w->n_vars) > 1 ||
       !find_roles(w, &r))
     return false;
-  double eps = (double)w->out.device_size[w->out.rank - 1];
-  struct search s = {.w = w, .limits = limits, .roles = &r, .best_cost = INFINITY};
-  s.sizes = (struct sw_matmul_sizes){.b = 1,
-                                     .m = (double)w->var[r.m].size,
-                                     .n = (double)w->var[r.n].adjusted * eps,
-                                     .k = (double)w->var[r.k].adjusted * eps,
-                                     .shared = r.shared};
-  for (int i = 0; i < r.n_batch; i++) {
-    s.sizes.b *= (double)w->var[r.batch[i]].size;
+  struct search s = {.w = w, .limits = limits, .roles = &r, .sizes = sizes_of(w, &r), .best_cost = INFINITY};
+  for (int i = 0; i < r.n_batch; i++)
     s.order[s.n_order++] = r.batch[i];
-  }
   s.order[s.n_order++] = r.m;
   s.order[s.n_order++] = r.n;
   s.order[s.n_order++] = r.k;

@@ -13,6 +13,9 @@ static inline struct sw_op_plan *plan_of(const struct sw_program *p, int op)
 /* Core splits of every op; all faults are recorded, the worst is returned. */
 enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, struct sw_program *p);
 
+/* Splits that let buffers stay in the scratchpads (profile best); wants splits and kernels. */
+enum sw_rc sw_divide_together(struct sw_job *job, const struct sw_options *o, struct sw_program *p);
+
 /* Kernels in launch order with their names; sets op.plan->kernel. */
 void sw_cut_kernels(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, struct sw_plan *plan);
 

@@ -5,6 +5,7 @@
  * preserves  storages, accesses, the meaning of the program */
 #include "compiler/plan/division.h"
 #include "compiler/plan/parts.h"
+#include "compiler/plan/scratchpad.h"
 
 #include "base/options.h"
 
@@ -34,24 +35,14 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
   return worst;
 }
 
-static void place_in_hbm(struct sw_job *job, struct sw_program *p)
-{
-  for (int s = 0; s < p->storages.n; s++) {
-    struct sw_storage *storage = &p->storages.v[s];
-    if (!storage->layout)
-      continue;
-    struct sw_place *place = SW_NEW(job->arena, struct sw_place);
-    place->bytes = sw_layout_bytes(storage->layout);
-    storage->place = place;
-  }
-}
-
 enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
 {
   struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
   SW_TRY(sw_divide_program(job, o, p));
-  place_in_hbm(job, p);
   sw_cut_kernels(job, o, p, plan);
+  if (o->profile == SW_PROFILE_BEST)
+    SW_TRY(sw_divide_together(job, o, p));
+  SW_TRY(sw_plan_places(job, o, p, plan));
   sw_predict(job, o, p, plan);
   *out = plan;
   return SW_OK;

@@ -48,9 +48,8 @@ static bool same_access(const struct sw_access *a, const struct sw_access *b, in
          !memcmp(a->step, b->step, (size_t)n_loops * sizeof *a->step);
 }
 
-/* False when the access has no device coordinates, which the layout pass rules out. */
-static bool describe_tensor(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
-                            struct sw_work_tensor *t)
+bool sw_work_tensor_of(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
+                       struct sw_work_tensor *t)
 {
   const struct sw_storage *s = &p->storages.v[x->storage];
   const struct sw_layout *l = s->layout;
@@ -80,8 +79,9 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
                         .cores = (int)o->cores,
                         .n_vars = op->n_loops,
                         .n_written = op->n_written,
-                        .pads_output = op->op == SW_OP_EXP || op->op == SW_OP_RESTICKIFY,
                         .whole_padded = o->profile == SW_PROFILE_BEST};
+  /* The reference plans cuts of padded conversions that emission then drops (superdsc.md 6.2). */
+  w->pads_output = op->op == SW_OP_EXP || (op->op == SW_OP_RESTICKIFY && w->whole_padded);
   describe_window(op, w);
   for (int v = 0; v < op->n_loops; v++) {
     w->var[v].name = names[v];
@@ -96,9 +96,9 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
       seen = same_access(&op->in[earlier], &op->in[i], op->n_loops);
     w->indirect |= op->in[i].index_input >= 0;
     if (!seen)
-      fine &= describe_tensor(p, op, &op->in[i], &w->in[w->n_in++]);
+      fine &= sw_work_tensor_of(p, op, &op->in[i], &w->in[w->n_in++]);
   }
-  fine &= describe_tensor(p, op, &op->out, &w->out);
+  fine &= sw_work_tensor_of(p, op, &op->out, &w->out);
   if (o->profile == SW_PROFILE_TORCH_SPYRE)
     w->greedy_only = reference_leaves_alone(p, op, w);
   if (!fine) {

@@ -145,6 +145,41 @@ static void ops_get_their_splits_and_times(void **state)
   sw_arena_free(job.arena);
 }
 
+/* mm cut 4 x 8 and two pointwise ops behind it: alone they would be cut by rows, together they follow the matmul, so
+ * that what lies between them can stay on the cores. */
+static void pointwise_ops_follow_the_matmul(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_arena *a = job.arena;
+  struct sw_program *p = program(&job);
+  p->ops.n = 1;
+  p->steps.n = 1;
+  p->storages.v[Y].layout = default_2d(a, 128, 1024);
+  p->storages.v[Z].layout = default_2d(a, 128, 1024);
+  p->storages.v[Y].size[0] = p->storages.v[Z].size[0] = 128;
+  p->storages.v[Z].is_output = true;
+  for (int i = 0; i < 2; i++) {
+    struct sw_op *op = add_op(a, p, i ? "silu" : "neg", i ? SW_OP_SILU : SW_OP_NEG, SW_ROLE_PLAIN, 2);
+    op->n_loops = op->n_written = 2;
+    op->range[0] = 128, op->range[1] = 1024;
+    op->n_in = 1;
+    op->in[0] = at(i ? Y : T, 0, 1024, 1, 0);
+    op->out = at(i ? Z : Y, 0, 1024, 1, 0);
+  }
+  struct sw_options o;
+  struct sw_plan *plan;
+  sw_options_init(&o);
+  sw_options_settle(&o);
+  assert_int_equal(sw_make_plan(&job, &o, p, &plan), SW_OK);
+  for (int i = 0; i < 3; i++)
+    assert_true(p->ops.v[i].plan->split[0] == 4 && p->ops.v[i].plan->split[1] == 8);
+  o.profile = SW_PROFILE_TORCH_SPYRE;
+  assert_int_equal(sw_make_plan(&job, &o, p, &plan), SW_OK);
+  assert_true(p->ops.v[1].plan->split[0] == 32);
+  sw_arena_free(job.arena);
+}
+
 /* 131072 x 5120 as a conversion: no split lets a core address both sides (work-division.md 6, example C). */
 static void tensors_over_the_span_are_faults(void **state)
 {
@@ -189,6 +224,7 @@ int main(void)
       cmocka_unit_test(host_steps_cut_kernels),
       cmocka_unit_test(the_reference_also_cuts_at_destinations),
       cmocka_unit_test(ops_get_their_splits_and_times),
+      cmocka_unit_test(pointwise_ops_follow_the_matmul),
       cmocka_unit_test(tensors_over_the_span_are_faults),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,250 @@
+#include "compiler/emit/emit.h"
+
+#include "base/map.h"
+#include "compiler/emit/align.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A kernel of the plan as op specs: one op each, in order, its tensors in normal form, its buffers numbered. */
+
+enum sw_place_kind sw_place_of(const struct sw_storage *s)
+{
+  return s->place ? s->place->kind : SW_PLACE_HBM;
+}
+
+const struct sw_layout *sw_emit_layout(struct sw_arena *a, const struct sw_storage *s)
+{
+  enum sw_format f = sw_format_of(s->dtype);
+  if (s->layout || s->kind != SW_STORAGE_SCALAR || f == SW_N_FORMATS)
+    return s->layout;
+  struct sw_layout *l = SW_NEW(a, struct sw_layout);
+  *l = (struct sw_layout){
+      .rank = 2, .device_size = {1, sw_format_eps(f)}, .stride_map = {-1, -1}, .format = f, .arrangement = SW_EA_STANDARD};
+  return l;
+}
+
+/* -- arguments -- */
+
+struct numbering {
+  struct sw_map of; /* storage -> argument */
+  struct sw_kernel_specs *out;
+};
+
+static void number(struct sw_job *job, struct numbering *n, const struct sw_program *p, int storage)
+{
+  if (sw_place_of(&p->storages.v[storage]) != SW_PLACE_HBM || sw_map_get(&n->of, &storage, sizeof storage) >= 0)
+    return;
+  sw_map_set(&n->of, &storage, sizeof storage, n->out->args.n);
+  *SW_PUSH(job->arena, &n->out->args) = storage;
+}
+
+/* Buffers that are read before the kernel writes them, in order of first read; then those it writes, in order of first
+ * write. */
+static void number_args(struct sw_job *job, struct numbering *n, const struct sw_program *p, const struct sw_kernel *k)
+{
+  struct sw_map written = {.arena = n->of.arena};
+  for (int i = 0; i < k->ops.n; i++) {
+    const struct sw_op *op = &p->ops.v[k->ops.v[i]];
+    for (int j = 0; j < op->n_in; j++)
+      if (sw_map_get(&written, &op->in[j].storage, sizeof op->in[j].storage) < 0)
+        number(job, n, p, op->in[j].storage);
+    sw_map_set(&written, &op->out.storage, sizeof op->out.storage, 1);
+  }
+  for (int i = 0; i < k->ops.n; i++)
+    number(job, n, p, p->ops.v[k->ops.v[i]].out.storage);
+}
+
+/* -- one op -- */
+
+struct op_spec {
+  struct sw_job *job;
+  const struct sw_program *p;
+  const struct sw_op *op;
+  const struct numbering *numbers;
+  struct sw_align_tensor t[SW_MAX_INPUTS + 1];
+  int storage[SW_MAX_INPUTS + 1];
+  int n;
+};
+
+static const struct sw_access *access_of(const struct sw_op *op, int i)
+{
+  return i < op->n_in ? &op->in[i] : &op->out;
+}
+
+static bool has_row_number(const struct sw_align_tensor *t)
+{
+  for (int j = 0; j < t->layout->rank; j++)
+    if (t->coord[j].index)
+      return true;
+  return false;
+}
+
+static const char *argument_name(const struct op_spec *s, int storage)
+{
+  int64_t at = sw_map_get(&s->numbers->of, &storage, sizeof storage);
+  return sw_arena_printf(s->job->arena, "arg%d_1", (int)at);
+}
+
+static enum sw_rc add_tensor(struct op_spec *s, int i)
+{
+  const struct sw_access *x = access_of(s->op, i);
+  const struct sw_storage *storage = &s->p->storages.v[x->storage];
+  struct sw_align_tensor *t = &s->t[s->n];
+  struct sw_fault *f = NULL;
+  t->name = storage->name;
+  t->layout = sw_emit_layout(s->job->arena, storage);
+  if (!t->layout)
+    f = sw_fault(s->job, SW_INTERNAL, "%s has no layout", storage->name);
+  else if (storage->kind != SW_STORAGE_SCALAR && !sw_layout_coords(t->layout, s->op, x, t->coord))
+    f = sw_fault(s->job, SW_UNSUPPORTED, "%s: the access has no form in the layout %s", storage->name,
+                 sw_layout_text(s->job->arena, t->layout));
+  if (f) {
+    f->node = s->op->name;
+    f->tensor = storage->name;
+    f->source = s->op->source;
+    f->advice = "copy the tensor (contiguous, clone) before this op";
+    return f->rc;
+  }
+  if (x->index_input >= 0)
+    t->row_number = argument_name(s, access_of(s->op, x->index_input)->storage);
+  s->storage[s->n++] = x->storage;
+  return SW_OK;
+}
+
+/* Whether operand i holds row numbers for another one; *used: whether anybody needs them (a table of one row does
+ * not). */
+static bool is_index(const struct op_spec *s, int i, bool *used)
+{
+  bool found = false;
+  *used = false;
+  for (int j = 0; j <= s->op->n_in; j++)
+    if (access_of(s->op, j)->index_input == i) {
+      found = true;
+      *used = *used || access_of(s->op, j)->index_range > 1;
+    }
+  return found;
+}
+
+/* Index tensors, inputs, output. */
+static enum sw_rc collect(struct op_spec *s)
+{
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = 0; i <= s->op->n_in; i++) {
+      bool used, index = is_index(s, i, &used);
+      if (index != (pass == 0) || (index && !used))
+        continue;
+      s->t[s->n].is_index = index;
+      SW_TRY(add_tensor(s, i));
+    }
+  return SW_OK;
+}
+
+static int stick_loop(const struct sw_align_tensor *t)
+{
+  const struct sw_coord *c = &t->coord[t->layout->rank - 1];
+  return c->n ? c->term[0].loop : -1;
+}
+
+/* A copy between different stick dims is a restickify, every other copy an identity (superdsc.md 2.7). A source with
+ * one value a stick is read along the stick of the result like any broadcast operand. */
+static const char *op_name(const struct op_spec *s)
+{
+  if (s->op->op != SW_OP_IDENTITY && s->op->op != SW_OP_RESTICKIFY)
+    return sw_device_op_name(s->op->op);
+  const struct sw_align_tensor *from = &s->t[s->n - 2], *to = &s->t[s->n - 1];
+  bool gathers = has_row_number(from) || has_row_number(to);
+  bool moves = !gathers && stick_loop(from) >= 0 && stick_loop(from) != stick_loop(to);
+  return sw_device_op_name(moves ? SW_OP_RESTICKIFY : SW_OP_IDENTITY);
+}
+
+/* Ops work on whole sticks: lanes behind the last element are written too. Where a slice ends inside a stick of a
+ * longer row, these lanes are somebody's elements. Columns 0..99 of 200 would destroy 100..127. */
+static enum sw_rc check_write(const struct op_spec *s)
+{
+  const struct sw_align_tensor *t = &s->t[s->n - 1];
+  const struct sw_storage *storage = &s->p->storages.v[s->storage[s->n - 1]];
+  const struct sw_layout *l = t->layout;
+  int64_t e = sw_format_eps(l->format), first = 0;
+  int loop = stick_loop(t);
+  if (loop < 0)
+    return SW_OK;
+  for (int j = 0; j < l->rank - 1; j++)
+    if (l->stride_map[j] == e * l->stride_map[l->rank - 1])
+      first = t->coord[j].constant * e;
+  int64_t end = first + s->op->range[loop];
+  for (int d = 0; d < storage->rank; d++) {
+    if (storage->stride[d] != l->stride_map[l->rank - 1] || storage->size[d] <= end || end % e == 0)
+      continue;
+    struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED,
+                                  "%s: elements %" PRId64 "..%" PRId64 " of %" PRId64
+                                  " are written, but sticks of %" PRId64 " are written whole",
+                                  storage->name, first, end - 1, storage->size[d], e);
+    f->node = s->op->name;
+    f->tensor = storage->name;
+    f->source = s->op->source;
+    f->advice = "end the slice at a multiple of the stick, or put the stick on another dim";
+    return SW_UNSUPPORTED;
+  }
+  return SW_OK;
+}
+
+static void allocate(const struct op_spec *s, int i, struct sw_spec_arg *a)
+{
+  int storage = s->storage[i];
+  const struct sw_place *place = s->p->storages.v[storage].place;
+  enum sw_place_kind kind = sw_place_of(&s->p->storages.v[storage]);
+  a->is_input = i < s->n - 1;
+  a->format = s->t[i].layout->format;
+  a->arrangement = s->t[i].layout->arrangement;
+  a->storage = s->t[i].name;
+  a->name = s->t[i].is_index ? argument_name(s, storage) : NULL;
+  a->alloc = kind == SW_PLACE_HBM ? SW_ALLOC_HBM : kind == SW_PLACE_POOL ? SW_ALLOC_POOL : SW_ALLOC_LX;
+  a->arg_index = kind == SW_PLACE_HBM ? (int)sw_map_get(&s->numbers->of, &storage, sizeof storage) : -1;
+  a->address = kind == SW_PLACE_HBM ? a->arg_index : place->offset;
+}
+
+static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
+{
+  const struct sw_op *op = s->op;
+  struct sw_spec *spec = SW_NEW(s->job->arena, struct sw_spec);
+  SW_TRY(collect(s));
+  spec->origin = op->name;
+  spec->source = op->source;
+  spec->op = op_name(s);
+  spec->is_reduction = sw_device_op_is_reduction(op->op);
+  spec->constants.v = op->constants.v;
+  spec->constants.n = spec->constants.cap = op->constants.n;
+  if (op->conv.n) {
+    struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED, "%s: windows that overlap have no op spec yet", op->name);
+    f->node = op->name;
+    f->source = op->source;
+    f->advice = "use im2col on the host and a matmul";
+    return SW_UNSUPPORTED;
+  }
+  SW_TRY(check_write(s));
+  for (int i = 0; i < s->n; i++)
+    allocate(s, i, SW_PUSH(s->job->arena, &spec->args));
+  *out = spec;
+  return sw_align(s->job, op, op->plan->split, s->t, s->n, spec);
+}
+
+enum sw_rc sw_kernel_specs(struct sw_job *job, const struct sw_program *p, const struct sw_plan *plan, int kernel,
+                           struct sw_kernel_specs *out)
+{
+  const struct sw_kernel *k = &plan->kernels.v[kernel];
+  struct sw_arena *scratch = sw_arena_new(job->arena, 0);
+  struct numbering numbers = {.of = {.arena = scratch}, .out = out};
+  enum sw_rc worst = SW_OK;
+  out->specs = (struct sw_opspecs){.name = k->name, .pool_bytes = k->pool_bytes, .k_fast = true};
+  number_args(job, &numbers, p, k);
+  for (int i = 0; i < k->ops.n; i++) {
+    struct op_spec s = {.job = job, .p = p, .op = &p->ops.v[k->ops.v[i]], .numbers = &numbers};
+    struct sw_spec *spec = NULL;
+    enum sw_rc rc = make_spec(&s, &spec);
+    worst = rc > worst ? rc : worst;
+    *SW_PUSH(job->arena, &out->specs.specs) = spec;
+  }
+  sw_arena_free(scratch);
+  return worst;
+}

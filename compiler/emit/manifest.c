@@ -1,0 +1,438 @@
+#include "compiler/emit/emit.h"
+
+#include "base/json.h"
+#include "compiler/eval/eval.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+/* manifest.json: the buffers that outlive a kernel, the kernels and host steps in order, and the outputs; constants/ has
+ * the elements of what we folded. Reference: design, "A result directory". */
+
+struct manifest {
+  struct sw_job *job;
+  const struct sw_program *p;
+  const struct sw_plan *plan;
+  const struct sw_kernel_specs *kernels;
+  struct sw_files *files;
+  struct sw_jw w;
+  bool *used; /* storages that appear */
+  int n_constants;
+};
+
+/* -- which buffers there are -- */
+
+static void use_view(struct manifest *m, const struct sw_view *v)
+{
+  if (v->storage >= 0)
+    m->used[v->storage] = true;
+}
+
+static void use_arg(struct manifest *m, const struct sw_host_arg *a)
+{
+  if (a->kind == SW_HOST_VIEW)
+    use_view(m, &a->view);
+  for (int i = 0; a->kind == SW_HOST_LIST && i < a->n_list; i++)
+    use_arg(m, &a->list[i]);
+}
+
+static void find_used(struct manifest *m)
+{
+  const struct sw_program *p = m->p;
+  for (int k = 0; k < m->plan->kernels.n; k++)
+    for (int i = 0; i < m->kernels[k].args.n; i++)
+      m->used[m->kernels[k].args.v[i]] = true;
+  for (int i = 0; i < p->host_steps.n; i++) {
+    const struct sw_host_step *h = &p->host_steps.v[i];
+    for (int j = 0; j < h->args.n; j++)
+      use_arg(m, &h->args.v[j]);
+    for (int j = 0; j < h->results.n; j++)
+      use_view(m, &h->results.v[j]);
+  }
+  for (int i = 0; i < p->outputs.n; i++)
+    if (p->outputs.v[i].is_tensor)
+      use_view(m, &p->outputs.v[i].view);
+  for (int i = 0; i < p->storages.n; i++)
+    if (p->storages.v[i].kind == SW_STORAGE_INPUT)
+      m->used[i] = true;
+}
+
+/* -- buffers -- */
+
+static const char *kind_of(const struct sw_storage *s)
+{
+  switch (s->kind) {
+  case SW_STORAGE_INPUT:
+    return "input";
+  case SW_STORAGE_PARAMETER:
+    return "parameter";
+  case SW_STORAGE_BUFFER:
+    return "buffer";
+  case SW_STORAGE_CONSTANT:
+  case SW_STORAGE_SCALAR:
+    return "constant";
+  case SW_STORAGE_TEMPORARY:
+    break;
+  }
+  return s->is_output ? "output" : "intermediate";
+}
+
+static const char *add_constant_file(struct manifest *m, const struct sw_storage *s)
+{
+  const void *bytes = s->data;
+  size_t n = s->n_bytes;
+  if (s->kind == SW_STORAGE_SCALAR) {
+    struct sw_cells cells = {.dtype = s->dtype, .n = 1, .readers = 1};
+    double real[2] = {s->fill, 0};
+    int64_t integer = (int64_t)s->fill;
+    cells.real = sw_dtype_is_float(s->dtype) || sw_dtype_is_complex(s->dtype) ? real : NULL;
+    cells.integer = cells.real ? NULL : &integer;
+    struct sw_tensor t = {.dtype = s->dtype, .cells = &cells};
+    bytes = sw_tensor_bytes(m->job->arena, &t, &n);
+  }
+  char *name = sw_arena_printf(m->job->arena, "constants/%d_%.60s.bin", m->n_constants++, s->name);
+  for (char *c = name + strlen("constants/"); *c; c++)
+    if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+      *c = '_';
+  sw_files_add(m->job, m->files, name, bytes, n);
+  return name;
+}
+
+static const char *source_of(struct manifest *m, const struct sw_storage *s)
+{
+  if (s->kind == SW_STORAGE_CONSTANT || s->kind == SW_STORAGE_SCALAR)
+    return add_constant_file(m, s);
+  if (s->input < 0 || s->kind == SW_STORAGE_TEMPORARY)
+    return NULL;
+  const struct sw_input *in = &m->p->graph->inputs.v[s->input];
+  return s->kind == SW_STORAGE_INPUT || !in->target ? in->name : in->target;
+}
+
+static void write_layout(struct sw_jw *w, const struct sw_layout *l)
+{
+  sw_jw_key(w, "layout");
+  if (!l) {
+    sw_jw_null(w);
+    return;
+  }
+  sw_jw_object(w);
+  sw_jw_kints(w, "device_size", l->device_size, l->rank);
+  sw_jw_kints(w, "stride_map", l->stride_map, l->rank);
+  sw_jw_kstr(w, "element_arrangement", sw_arrangement_name(l->arrangement));
+  sw_jw_kstr(w, "format", sw_format_name(l->format));
+  sw_jw_end_object(w);
+}
+
+static void write_fill(struct sw_jw *w, const struct sw_storage *s)
+{
+  sw_jw_key(w, "fill");
+  if (s->has_pad_fill)
+    sw_jw_real(w, s->pad_fill);
+  else
+    sw_jw_null(w);
+}
+
+static void write_buffer(struct manifest *m, const struct sw_storage *s)
+{
+  struct sw_jw *w = &m->w;
+  const struct sw_layout *l = s->host_only ? NULL : sw_emit_layout(m->job->arena, s);
+  sw_jw_object(w);
+  sw_jw_kstr(w, "name", s->name);
+  sw_jw_kstr(w, "kind", kind_of(s));
+  sw_jw_kstr(w, "source", source_of(m, s));
+  sw_jw_kstr(w, "dtype", sw_dtype_torch(s->dtype));
+  sw_jw_kints(w, "size", s->size, s->rank);
+  sw_jw_kints(w, "stride", s->stride, s->rank);
+  write_layout(w, l);
+  write_fill(w, s);
+  sw_jw_kint(w, "bytes", l ? sw_layout_bytes(l) : sw_storage_elements(s) * sw_dtype_bytes(s->dtype));
+  sw_jw_end_object(w);
+}
+
+/* -- steps -- */
+
+static bool is_whole(const struct sw_storage *s, const struct sw_view *v)
+{
+  size_t n = (size_t)v->rank * sizeof *v->size;
+  return !v->offset && v->rank == s->rank && !memcmp(v->size, s->size, n) && !memcmp(v->stride, s->stride, n);
+}
+
+static void write_view_keys(struct manifest *m, const struct sw_view *v)
+{
+  sw_jw_kints(&m->w, "size", v->size, v->rank);
+  sw_jw_kints(&m->w, "stride", v->stride, v->rank);
+  sw_jw_kint(&m->w, "offset", v->offset);
+}
+
+static void write_view(struct manifest *m, const struct sw_view *v)
+{
+  if (v->storage < 0) {
+    sw_jw_null(&m->w);
+    return;
+  }
+  const struct sw_storage *s = &m->p->storages.v[v->storage];
+  sw_jw_object(&m->w);
+  sw_jw_kstr(&m->w, "buffer", s->name);
+  if (!is_whole(s, v))
+    write_view_keys(m, v);
+  sw_jw_end_object(&m->w);
+}
+
+static void write_tagged(struct sw_jw *w, const char *key, const char *text)
+{
+  sw_jw_object(w);
+  sw_jw_kstr(w, key, text);
+  sw_jw_end_object(w);
+}
+
+/* Device, layout and memory format have no meaning here: null as a positional argument, left out as a keyword. */
+static bool is_placement(const struct sw_arg *a)
+{
+  return a->kind == SW_ARG_DEVICE || a->kind == SW_ARG_LAYOUT || a->kind == SW_ARG_MEMORY_FORMAT;
+}
+
+static void write_literal(struct sw_jw *w, const struct sw_arg *a)
+{
+  switch (a->kind) {
+  case SW_ARG_INT:
+    sw_jw_int(w, a->i);
+    break;
+  case SW_ARG_REAL:
+    if (isfinite(a->r))
+      sw_jw_real(w, a->r);
+    else
+      write_tagged(w, "float", isnan(a->r) ? "nan" : a->r > 0 ? "inf" : "-inf");
+    break;
+  case SW_ARG_BOOL:
+    sw_jw_bool(w, a->i != 0);
+    break;
+  case SW_ARG_STR:
+    sw_jw_str(w, a->s);
+    break;
+  case SW_ARG_DTYPE:
+    write_tagged(w, "dtype", sw_dtype_torch(a->dtype));
+    break;
+  case SW_ARG_LIST:
+    sw_jw_array(w);
+    for (int i = 0; i < a->list.n; i++)
+      write_literal(w, &a->list.v[i]);
+    sw_jw_end_array(w);
+    break;
+  case SW_ARG_NONE:
+  case SW_ARG_VALUE:
+  case SW_ARG_LAYOUT:
+  case SW_ARG_MEMORY_FORMAT:
+  case SW_ARG_DEVICE:
+  case SW_ARG_GRAPH:
+    sw_jw_null(w);
+    break;
+  }
+}
+
+static void write_arg(struct manifest *m, const struct sw_host_arg *a)
+{
+  if (a->kind == SW_HOST_VIEW) {
+    write_view(m, &a->view);
+  } else if (a->kind == SW_HOST_LITERAL) {
+    write_literal(&m->w, &a->literal);
+  } else if (a->kind == SW_HOST_LIST) {
+    sw_jw_array(&m->w);
+    for (int i = 0; i < a->n_list; i++)
+      write_arg(m, &a->list[i]);
+    sw_jw_end_array(&m->w);
+  } else {
+    sw_jw_null(&m->w);
+  }
+}
+
+static void write_host_step(struct manifest *m, const struct sw_host_step *h)
+{
+  struct sw_jw *w = &m->w;
+  sw_jw_object(w);
+  sw_jw_kstr(w, "host", h->target);
+  sw_jw_key(w, "inputs");
+  sw_jw_array(w);
+  for (int i = 0; i < h->args.n; i++)
+    if (!h->args.v[i].name)
+      write_arg(m, &h->args.v[i]);
+  sw_jw_end_array(w);
+  sw_jw_key(w, "kwargs");
+  sw_jw_object(w);
+  for (int i = 0; i < h->args.n; i++) {
+    const struct sw_host_arg *a = &h->args.v[i];
+    if (!a->name || (a->kind == SW_HOST_LITERAL && is_placement(&a->literal)))
+      continue;
+    sw_jw_key(w, a->name);
+    write_arg(m, a);
+  }
+  sw_jw_end_object(w);
+  sw_jw_key(w, "outputs");
+  sw_jw_array(w);
+  for (int i = 0; i < h->results.n; i++)
+    write_view(m, &h->results.v[i]);
+  sw_jw_end_array(w);
+  sw_jw_kstr(w, "why", h->why);
+  sw_jw_end_object(w);
+}
+
+static void write_launch(struct manifest *m, int kernel)
+{
+  struct sw_jw *w = &m->w;
+  const struct sw_kernel_specs *k = &m->kernels[kernel];
+  sw_jw_object(w);
+  sw_jw_kstr(w, "kernel", sw_arena_printf(m->job->arena, "bundle_%d", kernel));
+  sw_jw_key(w, "args");
+  sw_jw_array(w);
+  for (int i = 0; i < k->args.n; i++)
+    sw_jw_str(w, m->p->storages.v[k->args.v[i]].name);
+  sw_jw_end_array(w);
+  sw_jw_key(w, "symbols");
+  sw_jw_object(w);
+  sw_jw_end_object(w);
+  sw_jw_end_object(w);
+}
+
+/* A kernel is launched where its first op stands; the plan keeps its ops together. */
+static enum sw_rc write_steps(struct manifest *m)
+{
+  int launched = 0, running = -1;
+  sw_jw_key(&m->w, "steps");
+  sw_jw_array(&m->w);
+  for (int i = 0; i < m->p->steps.n; i++) {
+    const struct sw_step *s = &m->p->steps.v[i];
+    if (s->is_host) {
+      running = -1;
+      write_host_step(m, &m->p->host_steps.v[s->index]);
+      continue;
+    }
+    int kernel = m->p->ops.v[s->index].plan->kernel;
+    if (kernel == running)
+      continue;
+    if (kernel != launched)
+      return sw_fail(m->job, SW_INTERNAL, "op %s belongs to kernel %d, which is not the next one",
+                     m->p->ops.v[s->index].name, kernel);
+    write_launch(m, kernel);
+    running = launched++;
+  }
+  sw_jw_end_array(&m->w);
+  return SW_OK;
+}
+
+static void write_outputs(struct manifest *m)
+{
+  struct sw_jw *w = &m->w;
+  sw_jw_key(w, "outputs");
+  sw_jw_array(w);
+  for (int i = 0; i < m->p->outputs.n; i++) {
+    const struct sw_program_output *o = &m->p->outputs.v[i];
+    sw_jw_object(w);
+    sw_jw_kstr(w, "name", o->name);
+    if (!o->is_tensor) {
+      sw_jw_key(w, "value");
+      write_literal(w, &o->literal);
+    } else {
+      sw_jw_kstr(w, "buffer", m->p->storages.v[o->view.storage].name);
+      sw_jw_kstr(w, "dtype", sw_dtype_torch(o->dtype));
+      write_view_keys(m, &o->view);
+      sw_jw_kstr(w, "mutates", o->mutates);
+    }
+    sw_jw_end_object(w);
+  }
+  sw_jw_end_array(w);
+}
+
+enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, const struct sw_plan *plan,
+                             const struct sw_kernel_specs *kernels, struct sw_files *out)
+{
+  struct sw_buf text = {.arena = job->arena};
+  struct manifest m = {.job = job,
+                       .p = p,
+                       .plan = plan,
+                       .kernels = kernels,
+                       .files = out,
+                       .w = {.out = &text, .indent = 1},
+                       .used = SW_NEW_N(job->arena, bool, p->storages.n)};
+  find_used(&m);
+  sw_jw_object(&m.w);
+  sw_jw_kstr(&m.w, "format", "stickwright.manifest/1");
+  sw_jw_key(&m.w, "buffers");
+  sw_jw_array(&m.w);
+  for (int i = 0; i < p->storages.n; i++)
+    if (m.used[i])
+      write_buffer(&m, &p->storages.v[i]);
+  sw_jw_end_array(&m.w);
+  SW_TRY(write_steps(&m));
+  write_outputs(&m);
+  sw_jw_end_object(&m.w);
+  sw_buf_puts(&text, "\n");
+  sw_files_add(job, out, "manifest.json", text.p, text.n);
+  return SW_OK;
+}
+
+/* -- weights.json -- */
+
+/* The dim order that gives the layout from the parameter's own size and stride, if one does: what a runtime that knows
+ * dim orders only can use. *n is 0 when there is none. */
+static void find_order(const struct sw_storage *s, int *order, int *n, unsigned taken)
+{
+  struct sw_layout l;
+  if (*n == s->rank) {
+    if (!sw_layout_make(&l, s->layout->format, s->layout->arrangement, s->rank, s->size, s->stride, order, *n) ||
+        !sw_layout_equal(&l, s->layout))
+      *n = -1;
+    return;
+  }
+  int at = *n;
+  for (int d = 0; d < s->rank; d++) {
+    if (taken & 1u << d)
+      continue;
+    order[at] = d;
+    *n = at + 1;
+    find_order(s, order, n, taken | 1u << d);
+    if (*n > 0)
+      return;
+  }
+  *n = -1;
+}
+
+void sw_write_weights(struct sw_job *job, const struct sw_program *p, struct sw_files *out)
+{
+  struct sw_buf text = {.arena = job->arena};
+  struct sw_jw w = {.out = &text, .indent = 1};
+  sw_jw_object(&w);
+  sw_jw_kstr(&w, "format", "stickwright.weights/1");
+  sw_jw_key(&w, "weights");
+  sw_jw_array(&w);
+  for (int i = 0; i < p->storages.n; i++) {
+    const struct sw_storage *s = &p->storages.v[i];
+    if ((s->kind != SW_STORAGE_PARAMETER && s->kind != SW_STORAGE_BUFFER) || s->input < 0 || !s->layout)
+      continue;
+    const struct sw_input *in = &p->graph->inputs.v[s->input];
+    int order[SW_MAX_RANK], n = 0;
+    if (s->rank > 0 && s->rank <= 6)
+      find_order(s, order, &n, 0);
+    sw_jw_object(&w);
+    sw_jw_kstr(&w, "name", in->target ? in->target : in->name);
+    sw_jw_kstr(&w, "buffer", s->name);
+    sw_jw_kstr(&w, "dtype", sw_dtype_torch(s->dtype));
+    sw_jw_kints(&w, "size", s->size, s->rank);
+    sw_jw_kints(&w, "stride", s->stride, s->rank);
+    write_layout(&w, s->layout);
+    sw_jw_key(&w, "dim_order");
+    if (n > 0) {
+      sw_jw_array(&w);
+      for (int d = 0; d < n; d++)
+        sw_jw_int(&w, order[d]);
+      sw_jw_end_array(&w);
+    } else {
+      sw_jw_null(&w);
+    }
+    write_fill(&w, s);
+    sw_jw_end_object(&w);
+  }
+  sw_jw_end_array(&w);
+  sw_jw_end_object(&w);
+  sw_buf_puts(&text, "\n");
+  sw_files_add(job, out, "weights.json", text.p, text.n);
+}

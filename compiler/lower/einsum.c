@@ -1,0 +1,158 @@
+/* einsum of one or two operands. Letters of the result that both operands have are batch dims, letters of one operand
+ * only are rows or columns, letters without place in the result are summed; letters of one operand alone that are
+ * summed are summed first. "bhid,bhjd->bhij" is a matrix product with batch b,h, rows i, columns j, inner dim d. */
+#include "compiler/lower/families.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+struct term {
+  struct tensor t;
+  char letter[3 * SW_MAX_RANK + 1];
+};
+
+static int place(const char *letters, char c)
+{
+  const char *at = strchr(letters, c);
+  return at && c ? (int)(at - letters) : -1;
+}
+
+/* "ij,jk->ik" into terms and result; spaces don't count. False for "...", repeated letters and other forms. */
+static bool parse(const char *equation, int n, struct term *term, char result[SW_MAX_RANK + 1])
+{
+  int at = 0, k = 0;
+  bool arrow = false;
+  result[0] = term[0].letter[0] = 0;
+  for (const char *s = equation; *s; s++) {
+    char *out = arrow ? result : term[k].letter;
+    if (*s == ' ')
+      continue;
+    if (*s == '-' && s[1] == '>' && !arrow) {
+      arrow = true;
+      at = 0;
+      s++;
+    } else if (*s == ',' && !arrow && k + 1 < n) {
+      term[++k].letter[0] = 0;
+      at = 0;
+    } else if (isalpha((unsigned char)*s) && at < SW_MAX_RANK && place(out, *s) < 0) {
+      out[at++] = *s;
+      out[at] = 0;
+    } else {
+      return false;
+    }
+  }
+  return arrow && k == n - 1;
+}
+
+/* Sums the letters that only this term has and the result has not. */
+static void sum_own(struct lower *l, struct term *a, const char *other, const char *result)
+{
+  uint32_t dims = 0;
+  char left[SW_MAX_RANK + 1] = "";
+  for (int d = 0; a->letter[d]; d++)
+    if (place(other, a->letter[d]) < 0 && place(result, a->letter[d]) < 0)
+      dims |= 1u << d;
+    else
+      strncat(left, &a->letter[d], 1);
+  if (!dims)
+    return;
+  a->t = lw_reduce(l, SW_OP_SUM, a->t, dims, false);
+  strcpy(a->letter, left);
+}
+
+/* The dims of a term in the order of `letters`; a missing letter is a dim of size 1. */
+static struct tensor arrange(const struct term *a, const char *letters)
+{
+  struct tensor t = a->t;
+  t.rank = 0;
+  for (; *letters; letters++) {
+    int d = place(a->letter, *letters);
+    t.size[t.rank] = d < 0 ? 1 : a->t.size[d];
+    t.stride[t.rank++] = d < 0 ? 0 : a->t.stride[d];
+  }
+  return t;
+}
+
+/* Letters of a (in its order) that are / are not in b and in the result. */
+static void select_letters(const char *a, const char *b, bool in_b, const char *result, bool in_result, char *out)
+{
+  for (; *a; a++)
+    if ((place(b, *a) >= 0) == in_b && (place(result, *a) >= 0) == in_result)
+      strncat(out, a, 1);
+}
+
+static int64_t count(const struct term *a, const char *letters)
+{
+  int64_t n = 1;
+  for (; *letters; letters++)
+    n *= a->t.size[place(a->letter, *letters)];
+  return n;
+}
+
+/* [batch.., rows, inner]: the last two groups of letters joined to one dim each. */
+static struct tensor as_matrix(struct lower *l, const struct term *a, const char *batch, const char *rows, const char *columns)
+{
+  char order[3 * SW_MAX_RANK + 1];
+  snprintf(order, sizeof order, "%s%s%s", batch, rows, columns);
+  struct tensor t = arrange(a, order);
+  int64_t size[SW_MAX_RANK];
+  int rank = (int)strlen(batch);
+  memcpy(size, t.size, sizeof size);
+  size[rank] = count(a, rows);
+  size[rank + 1] = count(a, columns);
+  return lw_reshape(l, t, rank + 2, size);
+}
+
+static struct tensor contract(struct lower *l, struct term *a, struct term *b, const char *result)
+{
+  char batch[SW_MAX_RANK + 1] = "", rows[SW_MAX_RANK + 1] = "", columns[SW_MAX_RANK + 1] = "", inner[SW_MAX_RANK + 1] = "";
+  select_letters(a->letter, b->letter, true, result, true, batch);
+  select_letters(a->letter, b->letter, false, result, true, rows);
+  select_letters(b->letter, a->letter, false, result, true, columns);
+  select_letters(a->letter, b->letter, true, result, false, inner);
+  struct term product;
+  snprintf(product.letter, sizeof product.letter, "%s%s%s", batch, rows, columns);
+  if (strlen(product.letter) + strlen(inner) > SW_MAX_RANK)
+    return lw_refuse(l, "write it as matmul, permute and sum", "einsum over more than %d letters", SW_MAX_RANK);
+  if (!inner[0]) { /* an outer product */
+    struct tensor x = arrange(a, product.letter), y = arrange(b, product.letter);
+    product.t = lw_binary(l, SW_OP_MUL, x, y);
+  } else {
+    struct tensor x = as_matrix(l, a, batch, rows, inner), y = as_matrix(l, b, batch, inner, columns);
+    int64_t size[SW_MAX_RANK];
+    int rank = 0;
+    for (const char *c = product.letter; *c; c++) {
+      const struct term *owner = place(a->letter, *c) >= 0 ? a : b;
+      size[rank++] = owner->t.size[place(owner->letter, *c)];
+    }
+    product.t = lw_reshape(l, lw_matmul(l, x, y), rank, size);
+  }
+  return lw_known(product.t) ? arrange(&product, result) : product.t;
+}
+
+void lw_op_einsum(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_arg *equation = lw_arg(l, "equation"), *list = lw_arg(l, "tensors");
+  int n = list->kind == SW_ARG_LIST ? list->list.n : 0;
+  struct term term[2];
+  char result[SW_MAX_RANK + 1];
+  if (equation->kind != SW_ARG_STR || n < 1 || n > 2 || !parse(equation->s, n, term, result)) {
+    lw_refuse(l, "write it as matmul, permute and sum", "einsum \"%s\" of %d operands",
+              equation->kind == SW_ARG_STR ? equation->s : "", n);
+    return;
+  }
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  for (int i = 0; i < n; i++) {
+    term[i].t = lw_argument(l, &list->list.v[i], t);
+    if (!lw_known(term[i].t)) {
+      lw_set(l, 0, lw_unknown());
+      return;
+    }
+  }
+  sum_own(l, &term[0], n > 1 ? term[1].letter : "", result);
+  if (n > 1)
+    sum_own(l, &term[1], term[0].letter, result);
+  lw_set(l, 0, n > 1 ? contract(l, &term[0], &term[1], result) : arrange(&term[0], result));
+}

@@ -1,0 +1,162 @@
+/* Pools: storages that live inside one kernel share one region of HBM (scratchpad.md section 10).
+ *
+ * Profile torch-spyre repeats the reference's allocator: in order of birth, the first free block that is large enough,
+ * blocks freed only before the step, never merged. Profile best packs the same storages as low as it can
+ * (solver/place). In both a block that is read at a step is not written at that step: cores do not wait for each other
+ * inside an op. Unlike the reference a storage that is written several times is born at its first write. */
+#include "compiler/plan/liveness.h"
+#include "compiler/plan/scratchpad.h"
+
+#include "base/options.h"
+#include "solver/place/place.h"
+
+#include <string.h>
+
+/* A segment of 16 GiB without 2 GiB. */
+static const int64_t POOL_LIMIT = ((int64_t)16 << 30) - ((int64_t)2 << 30);
+
+enum { MAX_EXACT = 3000 }; /* storages of one kernel; above, first-fit */
+
+struct block {
+  int64_t offset, bytes;
+  int last; /* step that reads it last */
+};
+
+struct pool {
+  struct sw_arena *arena;
+  SW_VEC(struct block) used, spare; /* in order of birth; in order of coming free */
+  int64_t end, limit;
+};
+
+/* The first spare block with room (its rest goes to the end of the list), else the end of the pool; -1 over limit. */
+static int64_t allocate(struct pool *p, int64_t bytes)
+{
+  for (int k = 0; k < p->spare.n; k++) {
+    struct block b = p->spare.v[k];
+    if (b.bytes < bytes)
+      continue;
+    memmove(&p->spare.v[k], &p->spare.v[k + 1], sizeof b * (size_t)(p->spare.n - k - 1));
+    p->spare.n--;
+    if (b.bytes > bytes)
+      *SW_PUSH(p->arena, &p->spare) = (struct block){b.offset + bytes, b.bytes - bytes, 0};
+    return b.offset;
+  }
+  if (bytes > p->limit - p->end)
+    return -1;
+  p->end += bytes;
+  return p->end - bytes;
+}
+
+/* Frees what was read for the last time before this step. */
+static void expire(struct pool *p, int step)
+{
+  int kept = 0;
+  for (int k = 0; k < p->used.n; k++)
+    if (p->used.v[k].last < step)
+      *SW_PUSH(p->arena, &p->spare) = p->used.v[k];
+    else
+      p->used.v[kept++] = p->used.v[k];
+  p->used.n = kept;
+}
+
+int64_t sw_pool_first_fit(struct sw_arena *arena, int n, const int64_t *bytes, const int *first, const int *last,
+                          int64_t limit, int64_t *offset)
+{
+  struct pool pool = {.arena = arena, .limit = limit};
+  for (int k = 0; k < n; k++) {
+    expire(&pool, first[k]);
+    offset[k] = allocate(&pool, bytes[k]);
+    if (offset[k] >= 0)
+      *SW_PUSH(arena, &pool.used) = (struct block){offset[k], bytes[k], last[k]};
+  }
+  return pool.end;
+}
+
+/* The storages of one kernel's pool as numbers. */
+struct tenants {
+  int n;
+  int *storage, *first, *last;
+  int64_t *bytes, *offset;
+};
+
+/* Packed as low as the solver can, never above the reference. */
+static enum sw_rc pack(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, struct tenants *x,
+                       int64_t *size)
+{
+  struct sw_place_problem problem = {.name = "pool", .capacity = *size, .alignment = 128};
+  for (int k = 0; k < x->n; k++) {
+    if (x->offset[k] < 0)
+      return SW_OK; /* over the limit even so: the first ones stay */
+    sw_place_add(job, &problem, p->storages.v[x->storage[k]].name, x->bytes[k], x->first[k], x->last[k] + 1, 0)
+        ->required = true;
+  }
+  struct sw_place_options options = {.placer = x->n > MAX_EXACT ? SW_LX_FIRSTFIT : SW_LX_EXACT, .budget = o->budget};
+  struct sw_place_result *r;
+  SW_TRY(sw_place_validate(job, &problem));
+  SW_TRY(sw_place_solve(job, &problem, &options, &r));
+  if (r->address && r->peak < *size) {
+    memcpy(x->offset, r->address, sizeof *x->offset * (size_t)x->n);
+    *size = r->peak;
+  }
+  return SW_OK;
+}
+
+/* Whether a storage may be in the pool of its kernel: written first, then read, in one kernel, seen by nobody else. */
+static bool is_candidate(const struct sw_storage *s, const struct sw_life *l)
+{
+  return s->layout && s->place && s->place->kind == SW_PLACE_HBM && !s->host_only && l->kernel >= 0 && !l->by_host &&
+         !l->outside && l->n_writes && l->n_reads && l->touch[0].operand < 0;
+}
+
+static enum sw_rc plan_pool(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
+                            struct tenants *x, struct sw_kernel *kernel)
+{
+  struct sw_arena *arena = sw_arena_new(job->arena, SIZE_MAX);
+  int64_t size = sw_pool_first_fit(arena, x->n, x->bytes, x->first, x->last, POOL_LIMIT, x->offset);
+  enum sw_rc rc = o->profile == SW_PROFILE_BEST ? pack(job, o, p, x, &size) : SW_OK;
+  sw_arena_free(arena);
+  for (int k = 0; k < x->n && rc == SW_OK; k++) {
+    struct sw_place *place = (struct sw_place *)p->storages.v[x->storage[k]].place;
+    if (x->offset[k] >= 0) {
+      place->kind = SW_PLACE_POOL;
+      place->offset = x->offset[k];
+    }
+  }
+  kernel->pool_bytes = size;
+  return rc;
+}
+
+enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
+                         const struct sw_life *lives, struct sw_plan *plan)
+{
+  if (!o->pool)
+    return SW_OK;
+  struct sw_arena *arena = sw_arena_new(job->arena, SIZE_MAX);
+  int n = p->storages.n, *at = SW_NEW_N(arena, int, p->steps.n);
+  struct tenants x = {0, SW_NEW_N(arena, int, n), SW_NEW_N(arena, int, n), SW_NEW_N(arena, int, n),
+                      SW_NEW_N(arena, int64_t, n), SW_NEW_N(arena, int64_t, n)};
+  /* In order of birth, which is order of kernels too; an op writes one storage. */
+  for (int s = 0; s < n; s++)
+    if (is_candidate(&p->storages.v[s], &lives[s]))
+      at[lives[s].first] = s + 1;
+  enum sw_rc rc = SW_OK;
+  int kernel = -1;
+  for (int t = 0; t <= p->steps.n && rc == SW_OK; t++) {
+    int s = t < p->steps.n ? at[t] - 1 : -1;
+    if (x.n && (t == p->steps.n || (s >= 0 && lives[s].kernel != kernel))) {
+      rc = plan_pool(job, o, p, &x, &plan->kernels.v[kernel]);
+      if (plan->kernels.v[kernel].pool_bytes > plan->peak_pool_bytes)
+        plan->peak_pool_bytes = plan->kernels.v[kernel].pool_bytes;
+      x.n = 0;
+    }
+    if (s < 0)
+      continue;
+    kernel = lives[s].kernel;
+    x.storage[x.n] = s;
+    x.first[x.n] = lives[s].first;
+    x.last[x.n] = lives[s].last;
+    x.bytes[x.n++] = sw_layout_bytes(p->storages.v[s].layout);
+  }
+  sw_arena_free(arena);
+  return rc;
+}

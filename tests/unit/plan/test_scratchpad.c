@@ -1,0 +1,214 @@
+#include "../unit.h"
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "compiler/plan/scratchpad.h"
+
+#include <string.h>
+
+static int64_t integer(const json_t *object, const char *key)
+{
+  return json_integer_value(json_object_get(object, key));
+}
+
+static void pool_allocator_repeats_the_reference(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  const char *text;
+  size_t len;
+  assert_int_equal(sw_file_read(&job, SW_SOURCE_DIR "/tests/data/scratchpad_cases.json", 1 << 20, &text, &len), SW_OK);
+  const json_t *list = json_object_get(sw_json_parse(&job, "cases", text, len, 100000), "pool");
+  assert_int_equal(json_array_size(list), 11);
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t *c = json_array_get(list, i), *buffers = json_object_get(c, "buffers");
+    int64_t bytes[8], offset[8];
+    int first[8], last[8], n = (int)json_array_size(buffers);
+    for (int k = 0; k < n; k++) {
+      const json_t *b = json_array_get(buffers, (size_t)k);
+      bytes[k] = integer(b, "size");
+      first[k] = (int)integer(b, "start");
+      last[k] = (int)integer(b, "end");
+    }
+    assert_int_equal(sw_pool_first_fit(job.arena, n, bytes, first, last, integer(c, "limit"), offset),
+                     integer(c, "pool_size"));
+    for (int k = 0; k < n; k++) {
+      const json_t *want = json_array_get(json_object_get(c, "offsets"), (size_t)k);
+      assert_int_equal(offset[k], json_is_null(want) ? -1 : json_integer_value(want));
+    }
+  }
+  sw_arena_free(job.arena);
+}
+
+/* -- small programs -- */
+
+/* fp16 [rows, 64 * tiles] or, sparse, one element a stick. */
+static int add_storage(struct sw_job *job, struct sw_program *p, const char *name, enum sw_storage_kind kind,
+                       int64_t rows, int64_t tiles)
+{
+  struct sw_layout *l = SW_NEW(job->arena, struct sw_layout);
+  *l = (struct sw_layout){3, {tiles, rows, 64}, {64, 64 * tiles, 1}, SW_FORMAT_FP16, SW_EA_STANDARD};
+  if (!tiles)
+    *l = (struct sw_layout){3, {1, rows, 64}, {-1, 1, -1}, SW_FORMAT_FP16, SW_EA_STANDARD};
+  *SW_PUSH(job->arena, &p->storages) = (struct sw_storage){.name = name,
+                                                           .kind = kind,
+                                                           .dtype = SW_F16,
+                                                           .rank = 2,
+                                                           .size = {rows, tiles ? 64 * tiles : 1},
+                                                           .stride = {tiles ? 64 * tiles : 1, 1},
+                                                           .input = -1,
+                                                           .layout = l};
+  return p->storages.n - 1;
+}
+
+static struct sw_access whole(const struct sw_program *p, int s, int64_t cols)
+{
+  bool sparse = p->storages.v[s].size[1] == 1;
+  return (struct sw_access){.storage = s, .step = {sparse ? 1 : cols, sparse ? 0 : 1}, .index_input = -1};
+}
+
+/* An op over [rows, cols], cut into `split_rows` x `split_cols`. */
+static struct sw_op *add_op(struct sw_job *job, struct sw_program *p, enum sw_device_op code, int64_t rows,
+                            int64_t cols, int64_t split_rows, int64_t split_cols, int a, int b, int out)
+{
+  struct sw_op_plan *plan = SW_NEW(job->arena, struct sw_op_plan);
+  for (int l = 0; l < SW_MAX_LOOPS; l++)
+    plan->split[l] = 1;
+  plan->split[0] = split_rows;
+  plan->split[1] = split_cols;
+  plan->cores = (int)(split_rows * split_cols);
+  struct sw_op *op = SW_PUSH(job->arena, &p->ops);
+  *op = (struct sw_op){.name = sw_arena_printf(job->arena, "op%d", p->ops.n - 1),
+                       .op = code,
+                       .n_loops = 2,
+                       .n_written = sw_device_op_is_reduction(code) ? 1 : 2,
+                       .range = {rows, cols},
+                       .n_in = b < 0 ? 1 : 2,
+                       .out = whole(p, out, cols),
+                       .plan = plan};
+  op->in[0] = whole(p, a, cols);
+  if (b >= 0)
+    op->in[1] = whole(p, b, cols);
+  *SW_PUSH(job->arena, &p->steps) = (struct sw_step){false, p->ops.n - 1};
+  return op;
+}
+
+static struct sw_plan *plan_of(struct sw_job *job, struct sw_program *p, enum sw_profile profile)
+{
+  struct sw_options *o = SW_NEW(job->arena, struct sw_options);
+  sw_options_init(o);
+  o->profile = profile;
+  sw_options_settle(o);
+  struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
+  for (int i = 0; i < p->ops.n; i++) {
+    while (plan->kernels.n <= p->ops.v[i].plan->kernel)
+      *SW_PUSH(job->arena, &plan->kernels) = (struct sw_kernel){.name = "k"};
+    *SW_PUSH(job->arena, &plan->kernels.v[p->ops.v[i].plan->kernel].ops) = i;
+  }
+  assert_int_equal(sw_plan_places(job, o, p, plan), SW_OK);
+  return plan;
+}
+
+static void expect_lx(const struct sw_program *p, int s, int64_t offset, int64_t bytes)
+{
+  const struct sw_place *x = p->storages.v[s].place;
+  if (x->kind != SW_PLACE_LX)
+    fail_msg("%s is not in LX: %s", p->storages.v[s].name, x->not_in_lx);
+  assert_int_equal(x->offset, offset);
+  assert_int_equal(x->bytes, bytes);
+}
+
+/* scratchpad.md 11.1, without the clone of the input: softmax over the columns of [512,1024] on 32 cores. */
+static void softmax_keeps_its_intermediates_in_lx(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_program p = {0};
+  int x = add_storage(&job, &p, "x", SW_STORAGE_INPUT, 512, 16);
+  int max = add_storage(&job, &p, "max", SW_STORAGE_TEMPORARY, 512, 0);
+  int sub = add_storage(&job, &p, "sub", SW_STORAGE_TEMPORARY, 512, 16);
+  int e = add_storage(&job, &p, "exp", SW_STORAGE_TEMPORARY, 512, 16);
+  int sum = add_storage(&job, &p, "sum", SW_STORAGE_TEMPORARY, 512, 0);
+  int y = add_storage(&job, &p, "y", SW_STORAGE_TEMPORARY, 512, 16);
+  p.storages.v[y].is_output = true;
+  add_op(&job, &p, SW_OP_MAX, 512, 1024, 32, 1, x, -1, max);
+  add_op(&job, &p, SW_OP_SUB, 512, 1024, 32, 1, x, max, sub);
+  add_op(&job, &p, SW_OP_EXP, 512, 1024, 32, 1, sub, -1, e);
+  add_op(&job, &p, SW_OP_SUM, 512, 1024, 32, 1, e, -1, sum);
+  add_op(&job, &p, SW_OP_DIV, 512, 1024, 32, 1, e, sum, y);
+  struct sw_plan *plan = plan_of(&job, &p, SW_PROFILE_TORCH_SPYRE);
+  expect_lx(&p, max, 0, 2048);
+  expect_lx(&p, sub, 2048, 32768);
+  expect_lx(&p, e, 2048, 32768); /* in sub's place */
+  expect_lx(&p, sum, 0, 2048);
+  assert_int_equal(p.storages.v[y].place->kind, SW_PLACE_HBM);
+  assert_int_equal(plan->lx_peak_bytes, 34816);
+  plan = plan_of(&job, &p, SW_PROFILE_BEST);
+  assert_int_equal(p.storages.v[sub].place->kind, SW_PLACE_LX);
+  assert_int_equal(p.storages.v[sub].place->offset, p.storages.v[e].place->offset);
+  assert_int_equal(plan->lx_peak_bytes, 34816);
+  sw_arena_free(job.arena);
+}
+
+/* a -> b -> y where the reader of b is cut otherwise. */
+static const char *why_not(struct sw_job *job, int64_t rows1, int64_t cols1, int64_t rows2, int64_t cols2,
+                           enum sw_device_op second, int kernel)
+{
+  struct sw_program p = {0};
+  int a = add_storage(job, &p, "a", SW_STORAGE_INPUT, 512, 16);
+  int b = add_storage(job, &p, "b", SW_STORAGE_TEMPORARY, 512, 16);
+  int y = add_storage(job, &p, "y", SW_STORAGE_TEMPORARY, 512, 16);
+  p.storages.v[y].is_output = true;
+  add_op(job, &p, SW_OP_EXP, 512, 1024, rows1, cols1, a, -1, b);
+  struct sw_op *reader = add_op(job, &p, second, 512, 1024, rows2, cols2, b, -1, y);
+  ((struct sw_op_plan *)reader->plan)->kernel = kernel;
+  plan_of(job, &p, SW_PROFILE_BEST);
+  return p.storages.v[b].place->not_in_lx;
+}
+
+static void only_what_a_core_wrote_itself_is_read_from_lx(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  assert_null(why_not(&job, 32, 1, 32, 1, SW_OP_EXP, 0));
+  assert_null(why_not(&job, 8, 4, 8, 4, SW_OP_EXP, 0));
+  assert_non_null(strstr(why_not(&job, 32, 1, 8, 4, SW_OP_EXP, 0), "core div mismatch"));
+  assert_non_null(strstr(why_not(&job, 32, 1, 16, 1, SW_OP_EXP, 0), "core div mismatch"));
+  assert_string_equal(why_not(&job, 32, 1, 32, 1, SW_OP_RESTICKIFY, 0), "read by restickify (cross-frame barrier)");
+  assert_string_equal(why_not(&job, 32, 1, 32, 1, SW_OP_EXP, 1), "used by several kernels");
+  sw_arena_free(job.arena);
+}
+
+static void pool_blocks_are_reused_only_after_the_op_that_read_them(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_program p = {0};
+  int s[6];
+  s[0] = add_storage(&job, &p, "in", SW_STORAGE_INPUT, 512, 16);
+  for (int i = 1; i < 6; i++)
+    s[i] = add_storage(&job, &p, sw_arena_printf(job.arena, "t%d", i), SW_STORAGE_TEMPORARY, 512, 16);
+  p.storages.v[s[5]].is_output = true;
+  for (int i = 0; i < 5; i++) /* neighbours disagree, so nothing is in LX */
+    add_op(&job, &p, SW_OP_EXP, 512, 1024, i % 2 ? 32 : 8, i % 2 ? 1 : 4, s[i], -1, s[i + 1]);
+  struct sw_plan *plan = plan_of(&job, &p, SW_PROFILE_BEST);
+  for (int i = 1; i < 5; i++)
+    assert_int_equal(p.storages.v[s[i]].place->kind, SW_PLACE_POOL);
+  for (int i = 1; i < 4; i++)
+    assert_int_not_equal(p.storages.v[s[i]].place->offset, p.storages.v[s[i + 1]].place->offset);
+  assert_int_equal(plan->kernels.v[0].pool_bytes, 2 << 20);
+  assert_int_equal(plan->peak_pool_bytes, 2 << 20);
+  sw_arena_free(job.arena);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pool_allocator_repeats_the_reference),
+      cmocka_unit_test(softmax_keeps_its_intermediates_in_lx),
+      cmocka_unit_test(only_what_a_core_wrote_itself_is_read_from_lx),
+      cmocka_unit_test(pool_blocks_are_reused_only_after_the_op_that_read_them),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
