@@ -94,12 +94,12 @@ static void check_results(const struct check *c, const struct sw_node *n)
           n);
 }
 
-/* A mutation writes back into an input: it must exist and have the same size. */
+/* A mutation writes back into an input: it must exist. */
 static void check_mutation(const struct check *c, const struct sw_output *o, const struct sw_map *inputs)
 {
   int64_t i = sw_map_get_str(inputs, o->target ? o->target : "");
   if (i < 0) {
-    sw_fault(c->job, SW_INVALID, "output: the mutated %s does not exist", o->target)->tensor = o->target;
+    sw_fault(c->job, SW_INVALID, "output: %s can't be mutated: it is no input and no buffer", o->target)->tensor = o->target;
     return;
   }
   if (o->arg.kind != SW_ARG_VALUE || c->graph->values.v[o->arg.value].kind != SW_VALUE_TENSOR)
