@@ -33,6 +33,7 @@ static const struct option {
     {"pin", LIST, "NAME=LAYOUT", 0, 0, "fix a layout: order:1,0 or device_size:4,128,64/stride_map:64,256,1"},
     {"dim-max", LIST, "SYMBOL=MAX[:STEP]", 0, 0, "largest size of a dynamic dim"},
     {"tile", LIST, "DIM=COUNT", 0, 0, "coarse tiling"},
+    {"split", LIST, "OP=N,N,..", 0, 0, "cut an op's loops into that many slices over the cores"},
 };
 enum { N_OPTIONS = sizeof table / sizeof table[0] };
 
@@ -102,7 +103,11 @@ static enum sw_rc set_list(struct sw_job *job, struct sw_options *o, const struc
   } else if (!strcmp(t->name, "tile")) {
     *SW_PUSH(job->arena, &o->tile) = sw_arena_strdup(job->arena, value);
   } else {
-    struct sw_pin_text *p = SW_PUSH(job->arena, &o->pins);
+    struct sw_pin_text *p;
+    if (!strcmp(t->name, "split"))
+      p = SW_PUSH(job->arena, &o->splits);
+    else
+      p = SW_PUSH(job->arena, &o->pins);
     p->name = sw_arena_strndup(job->arena, value, (size_t)(equals - value));
     p->layout = sw_arena_strdup(job->arena, equals + 1);
   }
@@ -217,6 +222,11 @@ void sw_options_write(const struct sw_options *o, struct sw_jw *w)
   sw_jw_object(w);
   for (int i = 0; i < o->pins.n; i++)
     sw_jw_kstr(w, o->pins.v[i].name, o->pins.v[i].layout);
+  sw_jw_end_object(w);
+  sw_jw_key(w, "split");
+  sw_jw_object(w);
+  for (int i = 0; i < o->splits.n; i++)
+    sw_jw_kstr(w, o->splits.v[i].name, o->splits.v[i].layout);
   sw_jw_end_object(w);
   sw_jw_key(w, "dim-max");
   sw_jw_array(w);
