@@ -12,7 +12,12 @@ enum sw_precision { SW_PRECISION_DEVICE, SW_PRECISION_STRICT };
 enum sw_lx_placer { SW_LX_EXACT, SW_LX_GREEDY, SW_LX_FIRSTFIT, SW_LX_BESTFIT };
 
 struct sw_pin_text {
-  const char *name, *layout; /* "order:1,0" or "device_size:4,128,64/stride_map:64,256,1"; of a split: "4,8,1" */
+  const char *name, *layout; /* "order:1,0" or "device_size:4,128,64/stride_map:64,256,1" */
+};
+
+struct sw_texts {
+  const char **v;
+  int n, cap;
 };
 
 struct sw_options {
@@ -26,9 +31,9 @@ struct sw_options {
   bool lx, pool;
   int64_t cores, lx_bytes, beam_width, budget;
   SW_VEC(struct sw_pin_text) pins;
-  SW_VEC(const char *) dim_max; /* "s0=2048:64" */
-  SW_VEC(const char *) tile;
-  SW_VEC(struct sw_pin_text) splits;
+  struct sw_texts dim_max; /* "s0=2048:64" */
+  struct sw_texts tile;
+  struct sw_texts splits; /* "mm=4,8,1" */
   bool given_sharing, given_free_weights, given_lx_placer, given_objective; /* else they follow the profile */
 };
 

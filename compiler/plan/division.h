@@ -137,6 +137,8 @@ enum sw_rc sw_work_menu(struct sw_job *job, struct sw_arena *arena, const struct
 /* The numbers of an op whose storages have layouts. */
 enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int op,
                       struct sw_work *out);
+/* Whether option split "NAME=.." means this op. */
+bool sw_split_names(const char *split, const struct sw_op *op);
 /* One tensor of it. False when the access has no device coordinates. */
 bool sw_work_tensor_of(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
                        struct sw_work_tensor *out);

@@ -16,11 +16,11 @@ static enum sw_rc check_given_splits(struct sw_job *job, const struct sw_options
 {
   for (int i = 0; i < o->splits.n; i++) {
     int op = 0;
-    while (op < p->ops.n && strcmp(p->ops.v[op].name, o->splits.v[i].name) != 0)
+    while (op < p->ops.n && !sw_split_names(o->splits.v[i], &p->ops.v[op]))
       op++;
     if (op < p->ops.n)
       continue;
-    sw_fault(job, SW_USAGE, "option split: there is no op %s", o->splits.v[i].name)->advice =
+    sw_fault(job, SW_USAGE, "option split: there is no such op: %s", o->splits.v[i])->advice =
         "see ops[].name of a result without this option";
     return SW_USAGE;
   }

@@ -69,15 +69,22 @@ static bool reference_leaves_alone(const struct sw_program *p, const struct sw_o
   return p->storages.v[op->out.storage].rank == 4 || (op->n_loops && op->range[op->n_loops - 1] % eps);
 }
 
-/* "2,4,1": slices of the loops in order, as a result prints them. */
+bool sw_split_names(const char *split, const struct sw_op *op)
+{
+  size_t len = (size_t)(strrchr(split, '=') - split); /* the option's reader saw to it that there is one */
+  return strlen(op->name) == len && !memcmp(op->name, split, len);
+}
+
+/* "mm=2,4,1": slices of the loops in order, as a result prints them. */
 static enum sw_rc read_hints(struct sw_job *job, const struct sw_options *o, const struct sw_op *op, struct sw_work *w)
 {
   for (int i = 0; i < o->splits.n; i++) {
-    const char *at = o->splits.v[i].layout;
-    if (strcmp(o->splits.v[i].name, op->name) != 0)
+    const char *at = o->splits.v[i];
+    if (!sw_split_names(at, op))
       continue;
     struct sw_hint *hint = SW_NEW_N(job->arena, struct sw_hint, op->n_loops + 1);
     w->hint = hint;
+    at = strrchr(at, '=') + 1;
     for (w->n_hints = 0; w->n_hints < op->n_loops && *at; w->n_hints++) {
       char *end;
       hint[w->n_hints] = (struct sw_hint){w->var[w->n_hints].name, strtoll(at, &end, 10)};
@@ -86,8 +93,8 @@ static enum sw_rc read_hints(struct sw_job *job, const struct sw_options *o, con
       at = end + (*end == ',');
     }
     if (*at || w->n_hints != op->n_loops)
-      return sw_fail(job, SW_USAGE, "option split: %s has %d loops, as many numbers are expected, \"%s\" found",
-                     op->name, op->n_loops, o->splits.v[i].layout);
+      return sw_fail(job, SW_USAGE, "option split: %s has %d loops, as many numbers are expected in \"%s\"", op->name,
+                     op->n_loops, o->splits.v[i]);
   }
   return SW_OK;
 }
