@@ -48,6 +48,7 @@ static const struct option {
      "fix a layout: order:1,0 or device_size:4,128,64/stride_map:64,256,1"},
     {"dim-max", LIST, FIELD(dim_max), NO_FIELD, "SYMBOL=MAX[:STEP]", 0, 0, "largest size of a dynamic dim"},
     {"tile", LIST, FIELD(tile), NO_FIELD, "DIM=COUNT", 0, 0, "coarse tiling"},
+    {"split", LIST, FIELD(splits), NO_FIELD, "OP=N,N,..", 0, 0, "cut an op's loops into that many slices over the cores"},
 };
 enum { N_OPTIONS = sizeof table / sizeof table[0] };
 
@@ -116,10 +117,9 @@ static enum sw_rc set_list(struct sw_job *job, struct sw_options *o, const struc
     struct sw_pin_text *p = SW_PUSH(job->arena, &o->pins);
     p->name = sw_arena_strndup(job->arena, value, (size_t)(equals - value));
     p->layout = sw_arena_strdup(job->arena, equals + 1);
-  } else if (t->at == FIELD(dim_max)) {
-    *SW_PUSH(job->arena, &o->dim_max) = sw_arena_strdup(job->arena, value);
   } else {
-    *SW_PUSH(job->arena, &o->tile) = sw_arena_strdup(job->arena, value);
+    struct sw_texts *texts = (void *)((char *)o + t->at);
+    *SW_PUSH(job->arena, texts) = sw_arena_strdup(job->arena, value);
   }
   return SW_OK;
 }
@@ -204,10 +204,10 @@ static void write_list(struct sw_jw *w, const struct sw_options *o, const struct
     sw_jw_end_object(w);
     return;
   }
-  bool is_tile = t->at == FIELD(tile);
+  const struct sw_texts *texts = (const void *)((const char *)o + t->at);
   sw_jw_array(w);
-  for (int i = 0; i < (is_tile ? o->tile.n : o->dim_max.n); i++)
-    sw_jw_str(w, is_tile ? o->tile.v[i] : o->dim_max.v[i]);
+  for (int i = 0; i < texts->n; i++)
+    sw_jw_str(w, texts->v[i]);
   sw_jw_end_array(w);
 }
 
