@@ -155,20 +155,24 @@ static bool clean(const struct sw_seen *seen)
   return seen->formed && seen->stick.class <= SW_STICK_LOOP;
 }
 
-static bool is_staggered(enum sw_arrangement a)
+/* One element a stick has no order of lanes. */
+static bool is_staggered(const struct sw_layout *l)
 {
-  return a == SW_EA_DL16_TO_FP32 || a == SW_EA_FP32_TO_DL16;
+  return (l->arrangement == SW_EA_DL16_TO_FP32 || l->arrangement == SW_EA_FP32_TO_DL16) &&
+         l->stride_map[l->rank - 1] != -1;
 }
 
 /* -- pointwise with one argument (4.3) and conversions of the format (4.11) -- */
 
-static enum sw_arrangement converted_arrangement(enum sw_device_op op, enum sw_arrangement a)
+static enum sw_arrangement converted_arrangement(enum sw_device_op op, const struct sw_layout *l)
 {
+  enum sw_arrangement a = l->arrangement;
+  bool one_lane = l->stride_map[l->rank - 1] == -1;
   switch (op) {
   case SW_OP_DL16TOFP32:
-    return a == SW_EA_STANDARD ? SW_EA_DL16_TO_FP32 : SW_EA_STANDARD;
+    return a == SW_EA_STANDARD && !one_lane ? SW_EA_DL16_TO_FP32 : SW_EA_STANDARD;
   case SW_OP_FP32TODL16:
-    return a == SW_EA_STANDARD ? SW_EA_FP32_TO_DL16 : SW_EA_STANDARD;
+    return a == SW_EA_STANDARD && !one_lane ? SW_EA_FP32_TO_DL16 : SW_EA_STANDARD;
   case SW_OP_QFP8CH:
     return SW_EA_QFP8CH;
   case SW_OP_QFP8WT:
@@ -183,7 +187,7 @@ static enum sw_arrangement converted_arrangement(enum sw_device_op op, enum sw_a
 static void rescale(const struct making *m, int input, const struct sw_layout *l)
 {
   struct sw_seen seen = seen_by(m, input, l);
-  enum sw_arrangement ea = converted_arrangement(m->op->op, l->arrangement);
+  enum sw_arrangement ea = converted_arrangement(m->op->op, l);
   struct sw_layout out;
   if (!clean(&seen))
     return;
@@ -356,11 +360,11 @@ static const char *several_arguments(const struct making *m, const int *input, i
 {
   enum sw_arrangement ea = SW_EA_STANDARD;
   for (int i = 0; i < n_inputs; i++) {
-    enum sw_arrangement a = layouts(m, input[i])->v[0].arrangement;
-    if (is_staggered(a) && is_staggered(ea) && a != ea)
+    const struct sw_layout *l = &layouts(m, input[i])->v[0];
+    if (is_staggered(l) && ea && l->arrangement != ea)
       return "operands whose lanes are in different orders (element arrangement): convert one of them";
-    if (is_staggered(a))
-      ea = a;
+    if (is_staggered(l))
+      ea = l->arrangement;
   }
   for (int i = 0; i < n_inputs && ea && !m->c->best; i++) /* in best pairs are looked at one by one */
     for (int k = 0; k < layouts(m, input[i])->n; k++) {
@@ -487,7 +491,7 @@ static void clone(const struct making *m, int input)
 {
   int order[SW_MAX_RANK];
   enum sw_arrangement ea = SW_EA_STANDARD;
-  if (is_staggered(layouts(m, input)->v[0].arrangement))
+  if (is_staggered(&layouts(m, input)->v[0]))
     ea = layouts(m, input)->v[0].arrangement;
   for (int d = 0; d < m->s->rank; d++)
     order[d] = d;

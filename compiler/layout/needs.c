@@ -92,11 +92,14 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
 {
   enum sw_arrangement a = from->arrangement, b = to->arrangement;
   bool staggered = a == SW_EA_DL16_TO_FP32 || a == SW_EA_FP32_TO_DL16;
+  bool one_lane = seen->stick.class == SW_STICK_ZERO && a != SW_EA_EXX2;
   switch (op->op) {
   case SW_OP_DL16TOFP32:
-    return (a == SW_EA_STANDARD && b == SW_EA_DL16_TO_FP32) || (a == SW_EA_FP32_TO_DL16 && b == SW_EA_STANDARD);
+    return (a == SW_EA_STANDARD && b == SW_EA_DL16_TO_FP32) || (a == SW_EA_FP32_TO_DL16 && b == SW_EA_STANDARD) ||
+           one_lane;
   case SW_OP_FP32TODL16:
-    return (a == SW_EA_STANDARD && b == SW_EA_FP32_TO_DL16) || (a == SW_EA_DL16_TO_FP32 && b == SW_EA_STANDARD);
+    return (a == SW_EA_STANDARD && b == SW_EA_FP32_TO_DL16) || (a == SW_EA_DL16_TO_FP32 && b == SW_EA_STANDARD) ||
+           one_lane;
   case SW_OP_FP8TODL16:
     return !staggered && b == SW_EA_STANDARD;
   case SW_OP_QFP8CH:
@@ -117,9 +120,7 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
   }
   if (a == SW_EA_EXX2 || b == SW_EA_EXX2)
     return a == b;
-  if (seen->stick.class == SW_STICK_ZERO)
-    return true;
-  if (seen->stick.class == SW_STICK_LOOP && sw_layout__reduced_loops(op) >> seen->stick.loop & 1)
+  if (one_lane || (seen->stick.loop >= 0 && sw_layout__reduced_loops(op) >> seen->stick.loop & 1))
     return true;
   return a == b;
 }
@@ -291,7 +292,7 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
       continue;
     if (expand && !sw_layout__expanded(&slice, &seen, &middle))
       continue;
-    cost += sw_layout__conversion_cost(c, &slice.layout) + (expand ? sw_layout__conversion_cost(c, &middle) : 0);
+    cost += expand ? 2 * sw_layout__conversion_cost(c, &middle) : sw_layout__conversion_cost(c, &slice.layout);
     *out = (struct sw_outcome){SW_CONVERT, d, -1, 1 + loop, expand, cost, 0, out->why};
     return;
   }
