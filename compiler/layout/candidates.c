@@ -356,17 +356,20 @@ static void promote(const struct making *m, const int *input, int n_inputs)
   }
 }
 
-static const char *several_arguments(const struct making *m, const int *input, int n_inputs)
+/* Lane orders among the candidates of an argument, as bits; STANDARD where one lane a stick counts. */
+static unsigned arrangements(const struct making *m, int input)
 {
-  enum sw_arrangement ea = SW_EA_STANDARD;
-  for (int i = 0; i < n_inputs; i++) {
-    const struct sw_layout *l = &layouts(m, input[i])->v[0];
-    if (is_staggered(l) && ea && l->arrangement != ea)
-      return "operands whose lanes are in different orders (element arrangement): convert one of them";
-    if (is_staggered(l))
-      ea = l->arrangement;
+  unsigned all = 0;
+  for (int k = 0; k < layouts(m, input)->n; k++) {
+    const struct sw_layout *l = &layouts(m, input)->v[k];
+    all |= 1u << (is_staggered(l) ? l->arrangement : SW_EA_STANDARD);
   }
-  for (int i = 0; i < n_inputs && ea && !m->c->best; i++) /* in best pairs are looked at one by one */
+  return all;
+}
+
+static const char *mixed_arrangements(const struct making *m, const int *input, int n_inputs, enum sw_arrangement ea)
+{
+  for (int i = 0; i < n_inputs; i++)
     for (int k = 0; k < layouts(m, input[i])->n; k++) {
       const struct sw_layout *l = &layouts(m, input[i])->v[k];
       if (l->arrangement == SW_EA_STANDARD && l->stride_map[l->rank - 1] != -1)
@@ -375,6 +378,34 @@ static const char *several_arguments(const struct making *m, const int *input, i
                                "stick, another operand is in order %s",
                                operand(m, input[i])->name, sw_arrangement_name(ea));
     }
+  return NULL;
+}
+
+/* Outputs with their lanes in order `ea`. */
+static void sticks_of_arguments(const struct making *m, const int *input, int n_inputs, const struct sticks *e,
+                                enum sw_arrangement ea)
+{
+  if (!e->all.n)
+    try_stick(m, input, n_inputs, -1, ea);
+  for (int loop = -1; loop < m->op->n_loops; loop++)
+    for (int i = 0; i < e->all.n; i++)
+      if (e->all.v[i].loop == loop && e->all.v[i].class <= SW_STICK_LOOP)
+        try_stick(m, input, n_inputs, pick(m, &e->all.v[i]), ea);
+}
+
+static const char *several_arguments(const struct making *m, const int *input, int n_inputs)
+{
+  unsigned all = 0, staggered = 1u << SW_EA_DL16_TO_FP32 | 1u << SW_EA_FP32_TO_DL16;
+  for (int i = 0; i < n_inputs; i++)
+    all |= arrangements(m, input[i]);
+  enum sw_arrangement ea = all >> SW_EA_DL16_TO_FP32 & 1   ? SW_EA_DL16_TO_FP32
+                           : all >> SW_EA_FP32_TO_DL16 & 1 ? SW_EA_FP32_TO_DL16
+                                                           : SW_EA_STANDARD;
+  if ((all & staggered) == staggered && !m->c->best)
+    return "operands whose lanes are in different orders (element arrangement): convert one of them";
+  const char *why = ea && !m->c->best ? mixed_arrangements(m, input, n_inputs, ea) : NULL;
+  if (why)
+    return why;
 
   struct sticks e = {0};
   collect_sticks(m, input, n_inputs, &e);
@@ -382,17 +413,12 @@ static const char *several_arguments(const struct making *m, const int *input, i
   for (int i = 0; i < n_inputs && same; i++)
     same = layouts(m, input[i])->n == 1 && same_frame(m, input[i]) &&
            sw_format_eps(layouts(m, input[i])->v[0].format) == m->eps;
-  if (same) {
+  if (same && !ea) {
     struct sw_layout l = layouts(m, input[0])->v[0];
     l.format = m->format;
     sw_layout__propose(m->c, m->storage, &l);
-  } else if (!e.all.n) {
-    try_stick(m, input, n_inputs, -1, ea);
   } else {
-    for (int loop = -1; loop < m->op->n_loops; loop++)
-      for (int i = 0; i < e.all.n; i++)
-        if (e.all.v[i].loop == loop && e.all.v[i].class <= SW_STICK_LOOP)
-          try_stick(m, input, n_inputs, pick(m, &e.all.v[i]), ea);
+    sticks_of_arguments(m, input, n_inputs, &e, ea);
   }
   if (!ea) {
     for (int d = 0; d < m->s->rank; d++)
@@ -400,6 +426,10 @@ static const char *several_arguments(const struct making *m, const int *input, i
         try_stick(m, input, n_inputs, d, ea);
     promote(m, input, n_inputs);
     offer_all(m, ea);
+  } else if (m->c->best) { /* which operands go together, the pairs decide */
+    for (int a = 0; a < SW_N_ARRANGEMENTS; a++)
+      if ((all & (staggered | 1u << SW_EA_STANDARD)) >> a & 1)
+        sticks_of_arguments(m, input, n_inputs, &e, (enum sw_arrangement)a);
   }
   return NULL;
 }
