@@ -69,13 +69,15 @@ static bool aligned(const struct making *m, int d)
   return m->s->size[d] % m->eps == 0;
 }
 
-/* Every other dim as the stick (best only). */
+/* Every other dim as the stick, whole sticks first, and at last none (best only). */
 static void offer_all(const struct making *m, enum sw_arrangement ea)
 {
   for (int whole = 1; whole >= 0 && m->c->best; whole--)
     for (int d = 0; d < m->s->rank; d++)
       if (aligned(m, d) == whole)
         offer(m, d, ea);
+  if (m->c->best)
+    offer(m, -1, ea);
 }
 
 static void offer_order(const struct making *m, const int *order, int n, enum sw_arrangement ea)
@@ -155,6 +157,14 @@ static bool clean(const struct sw_seen *seen)
   return seen->formed && seen->stick.class <= SW_STICK_LOOP;
 }
 
+static bool on_loop(const struct sw_coord *c, int loop)
+{
+  for (int t = 0; t < c->n; t++)
+    if (c->term[t].loop == loop)
+      return true;
+  return false;
+}
+
 /* One element a stick has no order of lanes. */
 static bool is_staggered(const struct sw_layout *l)
 {
@@ -182,8 +192,34 @@ static enum sw_arrangement converted_arrangement(enum sw_device_op op, const str
   }
 }
 
-/* The output has the footprint of its operand, lane for lane: [2,96] f16 in 2 tiles of 64 is 4 tiles of 32 in f32,
- * not ceil(96/32) = 3; back it is 2. Rounded up: [4,32] f32 in 1 tile is 1 tile in f16. */
+/* A staggered f32 row has neighbours in different sticks of a pair, so whatever works on it must reach whole pairs; the
+ * loops over a row of 96 reach 3 of 4 sticks. */
+static bool pairs_up(const struct making *m, int stick, enum sw_arrangement ea)
+{
+  return ea != SW_EA_DL16_TO_FP32 || stick < 0 || (m->s->size[stick] + 31) / 32 % 2 == 0;
+}
+
+/* Tiles of a row of the output that has as many lanes as in tiles of `in_eps`. */
+static int64_t tiles_for(const struct making *m, int64_t tiles, int in_eps)
+{
+  return (tiles * in_eps - 1) / m->eps + 1;
+}
+
+/* A layout made from scratch with the footprint that the operand has on this stick. */
+static bool make_rescaled(const struct making *m, int stick, int in_eps, enum sw_arrangement ea, struct sw_layout *out)
+{
+  if (!pairs_up(m, stick, ea) || !make(m, stick, ea, out))
+    return false;
+  for (int j = 0; j < out->rank - 1 && stick >= 0; j++)
+    if (out->stride_map[j] == m->s->stride[stick] * m->eps) {
+      out->device_size[j] = tiles_for(m, (m->s->size[stick] - 1) / in_eps + 1, in_eps);
+      return true;
+    }
+  return stick < 0;
+}
+
+/* The output has the footprint of its operand, lane for lane: [2,120] f16 in 2 tiles of 64 is 4 tiles of 32 in f32;
+ * back it is 2. Rounded up: [4,32] f32 in 1 tile is 1 tile in f16. */
 static void rescale(const struct making *m, int input, const struct sw_layout *l)
 {
   struct sw_seen seen = seen_by(m, input, l);
@@ -193,17 +229,8 @@ static void rescale(const struct making *m, int input, const struct sw_layout *l
     return;
   int in_eps = sw_format_eps(l->format), stick = pick(m, &seen.stick), tiles = -1;
   if (!same_frame(m, input)) {
-    if (!make(m, stick, ea, &out))
-      return;
-    if (stick >= 0) {
-      int64_t covered = (m->s->size[stick] - 1) / in_eps * in_eps + in_eps;
-      for (int j = 0; j < out.rank - 1; j++)
-        if (out.stride_map[j] == m->s->stride[stick] * m->eps)
-          tiles = j;
-      if (tiles >= 0)
-        out.device_size[tiles] = (covered - 1) / m->eps + 1;
-    }
-    sw_layout__propose(m->c, m->storage, &out);
+    if (make_rescaled(m, stick, in_eps, ea, &out))
+      sw_layout__propose(m->c, m->storage, &out);
     return;
   }
   out = *l;
@@ -211,19 +238,29 @@ static void rescale(const struct making *m, int input, const struct sw_layout *l
   out.arrangement = ea;
   out.device_size[out.rank - 1] = m->eps;
   if (stick >= 0) {
-    for (int j = 0; j < out.rank - 1; j++) {
-      bool its_tiles = out.device_size[j] == 1 && out.stride_map[j] == m->s->stride[stick] * in_eps;
-      for (int t = 0; t < seen.coord[j].n; t++)
-        its_tiles = its_tiles || seen.coord[j].term[t].loop == seen.stick.loop;
-      if (its_tiles)
+    for (int j = 0; j < out.rank - 1; j++)
+      if (on_loop(&seen.coord[j], seen.stick.loop) ||
+          (out.device_size[j] == 1 && out.stride_map[j] == m->s->stride[stick] * in_eps))
         tiles = j;
-    }
-    if (tiles < 0)
+    if (tiles < 0 || !pairs_up(m, stick, ea))
       return;
-    out.device_size[tiles] = (out.device_size[tiles] * in_eps - 1) / m->eps + 1;
+    out.device_size[tiles] = tiles_for(m, out.device_size[tiles], in_eps);
     out.stride_map[tiles] = m->s->stride[stick] * m->eps;
   }
   sw_layout__propose(m->c, m->storage, &out);
+}
+
+/* Profile best: f16 operands can be moved first, so every stick will do that pairs up. */
+static void offer_rescaled(const struct making *m, int input)
+{
+  const struct sw_layout *l = &layouts(m, input)->v[0];
+  struct sw_layout out;
+  if (!m->c->best || l->format != SW_FORMAT_FP16 || l->arrangement != SW_EA_STANDARD)
+    return;
+  for (int d = 0; d < m->s->rank; d++)
+    if (m->s->size[d] > 1 &&
+        make_rescaled(m, d, sw_format_eps(l->format), converted_arrangement(m->op->op, l), &out))
+      sw_layout__propose(m->c, m->storage, &out);
 }
 
 static bool rescales(const struct sw_op *op)
@@ -262,11 +299,10 @@ static void one_argument(const struct making *m, int input)
       if (d != stick && aligned(m, d))
         offer(m, d, SW_EA_STANDARD);
   }
-  if (!rescales(m->op)) {
+  if (rescales(m->op))
+    offer_rescaled(m, input);
+  else
     offer_all(m, SW_EA_STANDARD);
-    if (m->c->best)
-      offer(m, -1, SW_EA_STANDARD);
-  }
 }
 
 /* -- pointwise with several arguments (4.4) -- */

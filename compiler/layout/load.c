@@ -315,8 +315,8 @@ static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool fr
   if (!free_layout && c->candidates[i].n)
     return;
   sw_layout__propose(c, i, &plain);
-  for (int d = s->rank - 1; d >= 0 && free_layout; d--)
-    if (s->size[d] > 1 && stick_last(s, f, d, &l))
+  for (int d = s->rank - 1; d >= -1 && free_layout; d--)
+    if ((d < 0 || s->size[d] > 1) && stick_last(s, f, d, &l))
       sw_layout__propose(c, i, &l);
 }
 
