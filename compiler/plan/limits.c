@@ -88,9 +88,8 @@ enum sw_rc sw_work_limits(struct sw_job *job, const struct sw_work *w, const int
   for (int v = 0; v < w->n_vars; v++) {
     const struct sw_work_var *x = &w->var[v];
     bool padded = x->eps && x->size % x->eps;
-    out->blocked[v] = padded && !x->is_output; /* rule 1: emission masks it, and a mask counts from the first core */
-    if (padded && w->whole_padded && w->pads_output)
-      out->blocked[v] = true;
+    /* rule 1: emission masks it, and a mask counts from the first core */
+    out->blocked[v] = padded && (!x->is_output || w->pads_output);
     if (v >= w->n_vars - w->window)
       out->blocked[v] = true; /* the hardware adds a window up on one core */
     if (v < w->n_written && v >= w->n_written - w->strided_window)

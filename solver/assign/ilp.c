@@ -24,6 +24,7 @@ struct search {
   double *column; /* scratch, one a column */
   int *index;
   double bound;   /* of the last search, in units; -1: none */
+  double start_units; /* cost of the start vector; -1: none */
   bool stopped, cancelled, infeasible, done, tie_proved;
   int calls, n_ranked;
   int64_t cost;
@@ -46,6 +47,9 @@ static void on_node(glp_tree *tree, void *info)
   if (best)
     s->bound = glp_ios_node_bound(tree, best);
   if (glp_ios_reason(tree) == GLP_ISELECT && ++s->nodes >= s->max_nodes)
+    s->stopped = true;
+  /* With such a gap after the cuts of the first nodes it won't close. */
+  if (s->start_units >= 0 && s->nodes >= 10 && s->bound >= 0 && s->bound < 0.95 * s->start_units)
     s->stopped = true;
   if (sw_cancelled(s->job))
     s->cancelled = true;
@@ -196,6 +200,7 @@ static void body(void *ctx)
     s->cost = cost_of(s->q, s->labels);
     for (int v = 0; v < s->q->n; v++)
       b->best[v] = s->labels[v];
+    s->start_units = -1; /* the searches for ties have costs of their own */
     if (b->proved && s->cost / s->unit <= MAX_UNITS) {
       bool keep = s->done;
       s->tie_proved = break_ties(s, lp);
@@ -221,6 +226,7 @@ void sw_ilp_solve(struct sw_job *job, struct sw_arena *a, const struct sw_progra
   for (int c = 1; c <= q->n_cols; c++)
     s->unit = gcd(s->unit, q->cost[c]);
   s->unit = s->unit ? s->unit : 1;
+  s->start_units = start ? (double)(start_cost / s->unit) : -1;
   s->labels = SW_NEW_N(a, int, q->n);
   b.best = SW_NEW_N(a, int, q->n);
   s->column = SW_NEW_N(a, double, q->n_cols + 1);
