@@ -135,9 +135,13 @@ enum sw_rc sw_divide(struct sw_job *job, const struct sw_work *w, int64_t *split
   SW_TRY(sw_divide_for_span(job, w, committed));
   SW_TRY(sw_work_limits(job, w, committed, &limits));
   int64_t greedy[SW_MAX_LOOPS];
-  sw_divide_greedy(w, &limits, committed, greedy);
-  if (!sw_divide_matmul(w, &limits, committed, greedy, split))
-    memcpy(split, greedy, sizeof greedy);
+  if (w->n_hints) {
+    SW_TRY(sw_divide_hinted(job, w, &limits, split));
+  } else {
+    sw_divide_greedy(w, &limits, committed, greedy);
+    if (!sw_divide_matmul(w, &limits, committed, greedy, split))
+      memcpy(split, greedy, sizeof greedy);
+  }
   enum sw_rc rc = SW_OK;
   for (int i = 0; i <= w->n_in; i++) {
     enum sw_rc this_rc = check_span(job, w, i < w->n_in ? &w->in[i] : &w->out, split);
