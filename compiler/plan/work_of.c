@@ -134,7 +134,7 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
   if (o->profile == SW_PROFILE_TORCH_SPYRE)
     w->greedy_only = reference_leaves_alone(p, op, w);
   if (!fine) {
-    sw_fault(job, SW_INTERNAL, "%s: an access has no device coordinates in the chosen layout", op->name)->node = op->name;
+    sw_fault(job, SW_INTERNAL, "an access has no device coordinates in the chosen layout")->node = op->name;
     return SW_INTERNAL;
   }
   return sw_work_settle(job, w);
