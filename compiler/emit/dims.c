@@ -57,11 +57,16 @@ int64_t sw_named_int(const struct sw_named_number *v, int n, const char *name, i
 struct sw_fault *sw_sdsc_fault(struct sw_job *job, const struct sw_sdsc *s, enum sw_rc rc, int tensor,
                                const char *detail)
 {
-  const char *op = s->spec->op;
-  struct sw_fault *f = sw_fault(job, rc, "sdsc_%d (%s): %s", s->number, op, detail);
-  f->node = sw_arena_strdup(job->arena, op);
-  if (tensor >= 0)
-    f->tensor = sw_arena_printf(job->arena, "tensor %d", tensor);
+  const struct sw_spec *p = s->spec;
+  const char *name = tensor < 0 ? NULL : p->args.v[tensor].storage;
+  if (tensor >= 0 && !name)
+    name = sw_arena_printf(job->arena, "tensor %d", tensor);
+  const char *op = p->origin ? sw_arena_printf(job->arena, "%s of %s", p->op, p->origin)
+                             : sw_arena_printf(job->arena, "sdsc_%d (%s)", s->number, p->op);
+  struct sw_fault *f = sw_fault(job, rc, "%s: %s%s%s", op, name ? name : "", name ? ": " : "", detail);
+  f->node = p->origin ? p->origin : p->op;
+  f->tensor = name;
+  f->source = p->source;
   return f;
 }
 

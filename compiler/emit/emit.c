@@ -5,6 +5,17 @@
  * preserves  the program */
 #include "compiler/emit/emit.h"
 
+/* The text is built in memory of its own and only the result is kept. */
+static void write_specs(struct sw_job *job, const struct sw_opspecs *specs, const char *folder, struct sw_files *out)
+{
+  struct sw_arena *scratch = sw_arena_new(job->arena, 0);
+  struct sw_buf text = {.arena = scratch};
+  sw_opspecs_write(specs, &text);
+  sw_files_add(job, out, sw_arena_printf(job->arena, "%sopspec.json", folder),
+               sw_arena_copy(job->arena, text.p, text.n, 1), text.n);
+  sw_arena_free(scratch);
+}
+
 enum sw_rc sw_emit(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, const struct sw_plan *plan,
                    struct sw_files *out)
 {
@@ -12,19 +23,19 @@ enum sw_rc sw_emit(struct sw_job *job, const struct sw_options *o, const struct 
   struct sw_kernel_specs *kernels = SW_NEW_N(job->arena, struct sw_kernel_specs, plan->kernels.n);
   enum sw_rc worst = SW_OK;
   for (int k = 0; k < plan->kernels.n; k++) {
-    struct sw_arena *a = job->arena;
     enum sw_rc rc = sw_kernel_specs(job, p, plan, k, &kernels[k]);
-    if (rc == SW_OK) {
-      struct sw_buf text = {.arena = a};
-      sw_opspecs_write(&kernels[k].specs, &text);
-      sw_files_add(job, out, sw_arena_printf(a, "bundle_%d/opspec.json", k), text.p, text.n);
-      rc = sw_emit_superdsc(job, &kernels[k].specs, sw_arena_printf(a, "bundle_%d/", k), out);
-    }
+    const char *folder = sw_arena_printf(job->arena, "bundle_%d/", k);
+    if (rc == SW_OK && out)
+      write_specs(job, &kernels[k].specs, folder, out);
+    if (rc == SW_OK)
+      rc = sw_emit_superdsc(job, &kernels[k].specs, folder, out);
     worst = rc > worst ? rc : worst;
     if (sw_cancelled(job))
       return sw_fail(job, SW_CANCELLED, "cancelled while writing kernel %d", k);
   }
   SW_TRY(worst);
+  if (!out)
+    return SW_OK;
   SW_TRY(sw_write_manifest(job, p, plan, kernels, out));
   sw_write_weights(job, p, out);
   return SW_OK;

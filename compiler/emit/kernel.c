@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "compiler/emit/align.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* A kernel of the plan as op specs: one op each, in order, its tensors in normal form, its buffers numbered. */
@@ -157,6 +158,37 @@ static const char *op_name(const struct op_spec *s)
   return sw_device_op_name(moves ? SW_OP_RESTICKIFY : SW_OP_IDENTITY);
 }
 
+/* Ops work on whole sticks: lanes behind the last element are written too. Where a slice ends inside a stick of a
+ * longer row, these lanes are somebody's elements. Columns 0..99 of 200 would destroy 100..127. */
+static enum sw_rc check_write(const struct op_spec *s)
+{
+  const struct sw_align_tensor *t = &s->t[s->n - 1];
+  const struct sw_storage *storage = &s->p->storages.v[s->storage[s->n - 1]];
+  const struct sw_layout *l = t->layout;
+  int64_t e = sw_format_eps(l->format), first = 0;
+  int loop = stick_loop(t);
+  if (loop < 0)
+    return SW_OK;
+  for (int j = 0; j < l->rank - 1; j++)
+    if (l->stride_map[j] == e * l->stride_map[l->rank - 1])
+      first = t->coord[j].constant * e;
+  int64_t end = first + s->op->range[loop];
+  for (int d = 0; d < storage->rank; d++) {
+    if (storage->stride[d] != l->stride_map[l->rank - 1] || storage->size[d] <= end || end % e == 0)
+      continue;
+    struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED,
+                                  "%s: elements %" PRId64 "..%" PRId64 " of %" PRId64
+                                  " are written, but sticks of %" PRId64 " are written whole",
+                                  storage->name, first, end - 1, storage->size[d], e);
+    f->node = s->op->name;
+    f->tensor = storage->name;
+    f->source = s->op->source;
+    f->advice = "end the slice at a multiple of the stick, or put the stick on another dim";
+    return SW_UNSUPPORTED;
+  }
+  return SW_OK;
+}
+
 static void allocate(const struct op_spec *s, int i, struct sw_spec_arg *a)
 {
   int storage = s->storage[i];
@@ -165,6 +197,7 @@ static void allocate(const struct op_spec *s, int i, struct sw_spec_arg *a)
   a->is_input = i < s->n - 1;
   a->format = s->t[i].layout->format;
   a->arrangement = s->t[i].layout->arrangement;
+  a->storage = s->t[i].name;
   a->name = s->t[i].is_index ? argument_name(s, storage) : NULL;
   a->alloc = kind == SW_PLACE_HBM ? SW_ALLOC_HBM : kind == SW_PLACE_POOL ? SW_ALLOC_POOL : SW_ALLOC_LX;
   a->arg_index = kind == SW_PLACE_HBM ? (int)sw_map_get(&s->numbers->of, &storage, sizeof storage) : -1;
@@ -176,6 +209,8 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
   const struct sw_op *op = s->op;
   struct sw_spec *spec = SW_NEW(s->job->arena, struct sw_spec);
   SW_TRY(collect(s));
+  spec->origin = op->name;
+  spec->source = op->source;
   spec->op = op_name(s);
   spec->is_reduction = sw_device_op_is_reduction(op->op);
   spec->constants.v = op->constants.v;
@@ -187,6 +222,7 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
     f->advice = "use im2col on the host and a matmul";
     return SW_UNSUPPORTED;
   }
+  SW_TRY(check_write(s));
   for (int i = 0; i < s->n; i++)
     allocate(s, i, SW_PUSH(s->job->arena, &spec->args));
   *out = spec;

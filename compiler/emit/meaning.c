@@ -16,7 +16,7 @@ static const int64_t pool_limit = 0x400000000 - ((int64_t)2 << 30);
 
 static enum sw_rc refuse(struct sw_job *job, const struct sw_sdsc *s, int i, const char *what, const char *advice)
 {
-  sw_sdsc_fault(job, s, SW_UNSUPPORTED, i, sw_arena_printf(job->arena, "tensor %d: %s", i, what))->advice = advice;
+  sw_sdsc_fault(job, s, SW_UNSUPPORTED, i, what)->advice = advice;
   return SW_UNSUPPORTED;
 }
 
@@ -164,7 +164,7 @@ static enum sw_rc check_place(struct sw_job *job, const struct sw_opspecs *specs
       (specs->pool_bytes > pool_limit || a->address + bytes > specs->pool_bytes)) {
     struct sw_fault *f = sw_sdsc_fault(
         job, s, SW_LIMIT, i,
-        sw_arena_printf(job->arena, "tensor %d ends at byte %" PRId64 " of a pool of %" PRId64, i, a->address + bytes,
+        sw_arena_printf(job->arena, "it ends at byte %" PRId64 " of a pool of %" PRId64, a->address + bytes,
                         specs->pool_bytes));
     f->has_limit = true;
     f->value = specs->pool_bytes > pool_limit ? specs->pool_bytes : a->address + bytes;
@@ -178,8 +178,7 @@ static enum sw_rc check_place(struct sw_job *job, const struct sw_opspecs *specs
     if (t->scale[t->order.v[k]] == 1)
       bytes /= t->own_split[t->order.v[k]];
   if (a->address + bytes > LX_BYTES) {
-    struct sw_fault *f = sw_sdsc_fault(job, s, SW_LIMIT, i,
-                                       sw_arena_printf(job->arena, "tensor %d ends behind the scratchpad", i));
+    struct sw_fault *f = sw_sdsc_fault(job, s, SW_LIMIT, i, "it ends behind the scratchpad");
     f->has_limit = true;
     f->value = a->address + bytes;
     f->limit = LX_BYTES;

@@ -33,6 +33,7 @@ struct sw_spec_arg {
   enum sw_alloc_kind alloc;
   int64_t address;         /* arg_index for HBM, else bytes */
   const char *name;        /* index tensors, else NULL */
+  const char *storage;     /* of the program, for messages; NULL when read from a file */
   const char *tile_advance; /* text of the expression, or NULL */
   const struct sw_work_division *work_division; /* LX relayout only, else NULL */
 };
@@ -61,6 +62,7 @@ struct sw_spec {
   int64_t count;
   SW_VEC(struct sw_spec *) body;
   /* op */
+  const char *origin, *source; /* op of the program and its source line, for messages; NULL when read from a file */
   const char *op;
   bool is_reduction;
   SW_VEC(struct sw_spec_symbol) space; /* ordered */
@@ -90,14 +92,14 @@ struct sw_opspecs {
 enum sw_rc sw_opspecs_read(struct sw_job *job, const char *text, size_t len, struct sw_opspecs **out);
 void sw_opspecs_write(const struct sw_opspecs *s, struct sw_buf *out);
 
-/* sdsc_N.json and bundle.mlir under `folder` ("" or "bundle_0/"). Refuses what superdsc.md 2.5 forbids, and what
- * section 16 shows to have no meaning. */
+/* sdsc_N.json and bundle.mlir under `folder` ("" or "bundle_0/"); out NULL: only the checks. Refuses what superdsc.md
+ * 2.5 forbids, and what section 16 shows to have no meaning. */
 enum sw_rc sw_emit_superdsc(struct sw_job *job, const struct sw_opspecs *s, const char *folder, struct sw_files *out);
 
 struct sw_plan;
 struct sw_options;
 /* The whole result directory but result.json and stats.json: bundle_K/ (opspec.json, sdsc_*.json, bundle.mlir),
- * manifest.json, weights.json, constants/. */
+ * manifest.json, weights.json, constants/. out NULL: only the checks. */
 enum sw_rc sw_emit(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, const struct sw_plan *plan,
                    struct sw_files *out);
 

@@ -63,8 +63,10 @@ static const int64_t MOST_ELEMENTS = (int64_t)1 << 46;
 
 static enum sw_rc fault(struct sw_job *job, const struct sw_spec *s, const char *what)
 {
-  struct sw_fault *f = sw_fault(job, SW_INVALID, "op spec %s: %s", s->op && *s->op ? s->op : "without a name", what);
-  f->node = s->op;
+  const char *name = s->origin ? s->origin : s->op && *s->op ? s->op : "without a name";
+  struct sw_fault *f = sw_fault(job, SW_INVALID, "op spec %s: %s", name, what);
+  f->node = name;
+  f->source = s->source;
   return SW_INVALID;
 }
 

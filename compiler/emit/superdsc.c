@@ -170,6 +170,21 @@ static void keep(struct sw_job *job, struct sw_files *out, const char *path, str
   sw_files_add(job, out, path, sw_arena_copy(job->arena, text->p, text->n, 1), text->n);
 }
 
+static void write_files(struct sw_job *job, struct sw_arena *scratch, const struct sw_bundle *b, const char *folder,
+                        struct sw_files *out)
+{
+  for (int i = 0; i < b->sdsc.n; i++) {
+    struct sw_arena *a = sw_arena_new(scratch, 0);
+    struct sw_buf text = {.arena = a};
+    sw_sdsc_write(b->sdsc.v[i], &text);
+    keep(job, out, sw_arena_printf(job->arena, "%ssdsc_%d.json", folder, i), &text);
+    sw_arena_free(a);
+  }
+  struct sw_buf text = {.arena = scratch};
+  sw_bundle_write(b, &text);
+  keep(job, out, sw_arena_printf(job->arena, "%sbundle.mlir", folder), &text);
+}
+
 enum sw_rc sw_emit_superdsc(struct sw_job *job, const struct sw_opspecs *specs, const char *folder,
                             struct sw_files *out)
 {
@@ -181,18 +196,10 @@ enum sw_rc sw_emit_superdsc(struct sw_job *job, const struct sw_opspecs *specs, 
     enum sw_rc rc = visit(job, &b, specs->specs.v[i]);
     worst = rc > worst ? rc : worst;
   }
-  for (int i = 0; i < b.sdsc.n && worst == SW_OK; i++) {
-    struct sw_arena *a = sw_arena_new(scratch, 0);
-    struct sw_buf text = {.arena = a};
-    sw_sdsc_write(b.sdsc.v[i], &text);
-    keep(job, out, sw_arena_printf(job->arena, "%ssdsc_%d.json", folder, i), &text);
-    sw_arena_free(a);
-  }
-  if (worst == SW_OK) {
-    struct sw_buf text = {.arena = scratch};
-    sw_bundle_write(&b, &text);
-    keep(job, out, sw_arena_printf(job->arena, "%sbundle.mlir", folder), &text);
-  }
+  if (worst == SW_OK)
+    worst = sw_bundle_hazards(job, &b);
+  if (worst == SW_OK && out)
+    write_files(job, scratch, &b, folder, out);
   sw_arena_free(scratch);
   return worst;
 }

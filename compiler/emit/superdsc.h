@@ -171,12 +171,13 @@ enum sw_label sw_sdsc_label_of(const struct sw_sdsc *s, int symbol);
 int64_t sw_named_int(const struct sw_named_number *v, int n, const char *name, int64_t def);
 #define SW_NAMED_INT(vec, name, def) sw_named_int((vec).v, (vec).n, name, def)
 
-/* Steps of the translation, in this order. Each records faults and gives the worst. */
+/* Steps of the translation. Each records faults and gives the worst. */
 enum sw_rc sw_spec_check(struct sw_job *job, const struct sw_opspecs *specs);                        /* 2.5 */
 enum sw_rc sw_sdsc_dims(struct sw_job *job, struct sw_sdsc *s);                                      /* 4 */
 enum sw_rc sw_sdsc_tensors(struct sw_job *job, struct sw_sdsc *s);                                   /* 5, 6 */
 enum sw_rc sw_sdsc_windows(struct sw_job *job, struct sw_sdsc *s);                                   /* 9.3 */
 enum sw_rc sw_sdsc_meaning(struct sw_job *job, const struct sw_opspecs *specs, const struct sw_sdsc *s); /* 16 */
+enum sw_rc sw_bundle_hazards(struct sw_job *job, const struct sw_bundle *b);                         /* 16, M1, M6 */
 enum sw_rc sw_sdsc_addresses(struct sw_job *job, struct sw_bundle *b, struct sw_sdsc *s);            /* 7 */
 void sw_sdsc_write(const struct sw_sdsc *s, struct sw_buf *out);                                     /* 8 */
 void sw_bundle_write(const struct sw_bundle *b, struct sw_buf *out);                                 /* 10 */

@@ -93,7 +93,7 @@ static bool input_options(struct sw_text *t, struct sw_input *in)
         return sw_text__fail(t, "record is out of range");
       in->record = (int)number;
     } else {
-      return sw_text__fail(t, "there is no option %.60s here; there are device_size, stride_map, persistent, record", w);
+      return sw_text__fail(t, "no option %.60s here; there are device_size, stride_map, persistent, record", w);
     }
   }
   if (n[0] != n[1])
@@ -123,19 +123,33 @@ static bool input(struct sw_text *t, enum sw_input_kind kind, int id)
   return end_of_statement(t, NULL);
 }
 
-/* %flag = literal(3): an argument that was baked into the program */
-static bool literal_input(struct sw_text *t, int id)
+/* %flag = literal(3): an argument that was baked into the program. Nothing can read it, so it is no value. */
+static bool literal_input(struct sw_text *t, const char *name)
 {
-  struct sw_graph *g = t->scope->names.graph;
-  struct sw_input in = {.kind = SW_INPUT_CONSTANT, .value = -1, .record = -1};
-  in.name = g->values.v[id].name;
+  struct sw_input in = {.kind = SW_INPUT_CONSTANT, .name = name, .value = -1, .record = -1};
   if (!sw_text__at(t, "literal"))
-    return sw_text__fail(t, "%%%s needs a type", in.name);
+    return sw_text__fail(t, "%%%s needs a type", name);
   t->s += 7;
   if (!sw_text__expect(t, '(') || !sw_text__argument(t, &in.literal) || !sw_text__expect(t, ')'))
     return false;
-  *SW_PUSH(t->job->arena, &g->inputs) = in;
+  *SW_PUSH(t->job->arena, &t->scope->names.graph->inputs) = in;
   return end_of_statement(t, NULL);
+}
+
+/* The name in `%name =`, which is passed; NULL and nothing passed when a type follows. */
+static const char *untyped_name(struct sw_text *t)
+{
+  struct sw_text ahead = *t;
+  if (!sw_text__skip(&ahead, '%') || (*ahead.s != '"' && !sw_text__in_word(*ahead.s)))
+    return NULL;
+  size_t n = strcspn(ahead.s, "\n"); /* a string without end is reported when the name is read */
+  if (*ahead.s == '"' && !memchr(ahead.s + 1, '"', n - 1))
+    return NULL;
+  const char *name = sw_text__name(&ahead, "name");
+  if (!name || !sw_text__skip(&ahead, '='))
+    return NULL;
+  *t = ahead;
+  return name;
 }
 
 /* -- nodes -- */
@@ -202,6 +216,9 @@ static bool definition(struct sw_text *t, const char *label)
   SW_VEC(int) results = {0};
   struct sw_graph *g = t->scope->names.graph;
   int number = g->nodes.n;
+  const char *untyped = untyped_name(t);
+  if (untyped)
+    return literal_input(t, untyped);
   do {
     sw_text__blanks(t);
     if (sw_text__at(t, "_")) {
@@ -212,8 +229,6 @@ static bool definition(struct sw_text *t, const char *label)
     int id = sw_text__value(t);
     if (id < 0 || !define(t, id, number, results.n))
       return false;
-    if (!results.n && sw_text__skip(t, '='))
-      return literal_input(t, id);
     if (!sw_text__expect(t, ':') || !sw_text__type(t, id))
       return false;
     *SW_PUSH(t->job->arena, &results) = id;
@@ -390,7 +405,8 @@ static struct sw_graph *graph_body(struct sw_text *t, bool is_block)
   struct sw_graph *g = SW_NEW(a, struct sw_graph);
   g->name = g->dialect = "";
   g->form = "text";
-  struct sw_text_scope scope = {.names = {.job = t->job, .graph = g, .values = {.arena = a}}, .blocks_by_name = {.arena = a}};
+  struct sw_text_scope scope = {.names = {.job = t->job, .graph = g, .values = {.arena = a}},
+                                .blocks_by_name = {.arena = a}};
   struct sw_text_scope *outer = t->scope;
   t->scope = &scope;
   bool closed = false;

@@ -220,7 +220,8 @@ static bool row_major(struct sw_text *t, struct sw_value *v)
     else if (expr && v->size[d] != 1)
       expr = sw_arena_printf(a, "%" PRId64 "*%s", v->size[d], expr);
     else if (v->size_expr[d])
-      expr = v->stride[d] == 1 ? v->size_expr[d] : sw_arena_printf(a, "%" PRId64 "*(%s)", v->stride[d], v->size_expr[d]);
+      expr = v->stride[d] == 1 ? v->size_expr[d]
+                               : sw_arena_printf(a, "%" PRId64 "*(%s)", v->stride[d], v->size_expr[d]);
     if (!expr)
       continue;
     const struct sw_expr *e = sw_expr_parse(a, expr);

@@ -21,11 +21,11 @@ static void start(struct sw_choosing *c)
   c->candidates = SW_NEW_N(c->arena, sw_layout_list, n + 1);
   c->pinned = SW_NEW_N(c->arena, bool, n + 1);
   c->refused = SW_NEW_N(c->arena, bool, n + 1);
-  c->written = SW_NEW_N(c->arena, bool, n + 1);
+  c->written = SW_NEW_N(c->arena, int, n + 1);
   c->accesses = SW_NEW_N(c->arena, int, n + 1);
   for (int i = 0; i < c->p->ops.n; i++) {
     const struct sw_op *op = &c->p->ops.v[i];
-    c->written[op->out.storage] = true;
+    c->written[op->out.storage]++;
     c->accesses[op->out.storage]++;
     for (int k = 0; k < op->n_in; k++)
       c->accesses[op->in[k].storage]++;
@@ -35,11 +35,26 @@ static void start(struct sw_choosing *c)
   c->choice->solver = solvers[c->o->solver];
 }
 
+/* For reports, also of failures. */
+static void list_candidates(struct sw_choosing *c)
+{
+  c->choice->n_candidates = c->n_storages;
+  c->choice->candidates = SW_NEW_N(c->job->arena, struct sw_candidates, c->n_storages + 1);
+  for (int s = 0; s < c->n_storages; s++) {
+    struct sw_candidates *k = &c->choice->candidates[s];
+    k->n = c->candidates[s].n;
+    k->pinned = c->pinned[s];
+    if (k->n)
+      k->v = sw_arena_copy(c->job->arena, c->candidates[s].v, (size_t)k->n, sizeof *k->v);
+  }
+}
+
 static enum sw_rc run(struct sw_choosing *c)
 {
   struct sw_problem q;
   sw_layout__load_candidates(c);
   sw_layout__op_candidates(c);
+  list_candidates(c);
   if (c->job->worst != SW_OK)
     return c->job->worst;
   sw_layout__build(c, &q);

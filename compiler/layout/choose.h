@@ -31,7 +31,7 @@ struct sw_choosing {
   enum sw_offset_rule rule;
   sw_layout_list *candidates; /* per storage of the program before insertion; empty: takes no part or is refused */
   bool *pinned;
-  bool *written; /* by some op */
+  int *written;  /* by how many ops */
   int *accesses; /* by ops, reads and writes */
   bool *refused; /* no candidate, and a fault says why: whatever depends on it is passed over in silence */
   int n_storages;
@@ -80,11 +80,13 @@ enum sw_outcome_kind {
 
 struct sw_outcome {
   enum sw_outcome_kind kind;
-  int dim;         /* host dim of the copy's stick; -1: the copy is of the slice alone */
-  int front;       /* device dim to come first (gathers in profile best), -1: none */
-  int slice;       /* of CONVERT: 0, or 1 + the loop that gets the stick in a copy of just what this operand reads, made
-                      behind the copy on `dim` if there is one */
-  int64_t cost;    /* of IN_OP and CONVERT, in the unit of the objective */
+  int dim;      /* of CONVERT: host dim of the copy's stick; -1: no copy of the whole */
+  int front;    /* device dim to come first (gathers in profile best), -1: none */
+  int slice;    /* 0, or 1 + the loop that gets the stick in a copy of just what this operand reads, made behind the
+                   copy of the whole if there is one */
+  bool expand;  /* that copy has the loop as a dim although the operand is broadcast along it */
+  int64_t cost; /* of the copies that CONVERT makes, in the unit of the objective */
+  int64_t move; /* of the op's own move of the stick */
   const char *why; /* of CONVERT and IMPOSSIBLE: what does not go */
 };
 
@@ -96,14 +98,18 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
 bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *from, int dim, int front,
                           struct sw_layout *out);
 
-/* A copy of just what one operand reads: a tensor with one dim per loop of the access, its stick on `loop`. */
+/* A copy of just what one operand reads: a tensor with one dim per loop of the access (and one for `loop`, where the
+ * operand is broadcast along it), its stick on `loop`. */
 struct sw_slice {
   struct sw_storage shape;
   struct sw_layout layout;
   struct sw_access read; /* how the operand reads it */
-  struct sw_op op;       /* storages not filled in */
+  struct sw_op op;       /* storage of the copy not filled in */
+  int stick;             /* dim of shape */
 };
 bool sw_layout__slice(const struct sw_choosing *c, const struct sw_op *op, int input, int loop, struct sw_slice *out);
+/* Its layout in between where it is expanded. */
+bool sw_layout__expanded(const struct sw_slice *slice, const struct sw_seen *seen, struct sw_layout *middle);
 /* Whether a conversion is such a copy: it does not read its storage whole and in order. */
 bool sw_layout__is_slice(const struct sw_choosing *c, const struct sw_op *op);
 

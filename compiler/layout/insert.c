@@ -135,9 +135,20 @@ static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_o
     sw_fault(c->job, SW_INTERNAL, "a copy of what %s reads can't be built", c->p->ops.v[op_i].name);
     return -1;
   }
-  slice.op.op = SW_OP_RESTICKIFY;
   if (at >= 0)
     slice.op.in[0].storage = c->choice->conversions.v[at].copy;
+  if (o->expand) {
+    struct sw_layout middle;
+    struct sw_seen seen =
+        sw_layout__see(c->p->storages.v[slice.op.in[0].storage].layout, &slice.op, &slice.op.in[0], SW_OFFSET_EXACT);
+    if (!sw_layout__expanded(&slice, &seen, &middle)) {
+      sw_fault(c->job, SW_INTERNAL, "what %s reads can't be spread out", c->p->ops.v[op_i].name);
+      return -1;
+    }
+    at = add_conversion(c, &slice.op, &slice.shape, &middle, "spread", op_i, o->why);
+    slice.op = sw_layout__whole_copy(c, c->choice->conversions.v[at].copy, c->choice->conversions.v[at].copy);
+  }
+  slice.op.op = SW_OP_RESTICKIFY;
   at = add_conversion(c, &slice.op, &slice.shape, &slice.layout, "slice", op_i, o->why);
   redirect(c, op_i, input, c->choice->conversions.v[at].copy, &slice.read);
   return at;
@@ -201,17 +212,10 @@ static void serve(struct sw_choosing *c, struct sw_problem *q, const struct sw_r
 
 static void place_layouts(struct sw_choosing *c, const struct sw_problem *q)
 {
-  struct sw_choice *x = c->choice;
-  x->n_candidates = c->n_storages;
-  x->candidates = SW_NEW_N(c->job->arena, struct sw_candidates, c->n_storages + 1);
   for (int s = 0; s < c->n_storages; s++) {
-    int n = c->candidates[s].n;
-    struct sw_candidates *k = &x->candidates[s];
-    k->n = n;
-    k->pinned = c->pinned[s];
-    if (!n)
+    struct sw_candidates *k = &c->choice->candidates[s];
+    if (!k->n)
       continue;
-    k->v = sw_arena_copy(c->job->arena, c->candidates[s].v, (size_t)n, sizeof *k->v);
     k->chosen = q->variable[s] >= 0 ? q->labels[q->variable[s]] : 0;
     c->p->storages.v[s].layout = &k->v[k->chosen];
   }

@@ -99,16 +99,16 @@ static void add_reading(struct building *b, int op_i, int input, const struct sw
     struct sw_seen seen = sw_layout__see(&from->v[i], op, &op->in[input], c->rule);
     for (int j = 0; j < to->n; j++) {
       if (b->unary[r][j] == SW_ASSIGN_INF)
-        all[j][i] = (struct sw_outcome){SW_FREE, -1, -1, 0, 0, NULL}; /* the label is out anyway */
+        all[j][i] = (struct sw_outcome){.kind = SW_FREE, .dim = -1, .front = -1}; /* the label is out anyway */
       else
         all[j][i] = sw_layout__outcome(c, op, input, &from->v[i], &seen, &to->v[j], &out_seen[j]);
-      any_move = any_move || all[j][i].kind == SW_IN_OP;
+      any_move = any_move || all[j][i].move;
     }
   }
   if (p == r) {
     for (int i = 0; i < to->n; i++) {
       enum sw_outcome_kind kind = all[i][i].kind;
-      add_cost(&b->unary[r][i], kind == SW_IMPOSSIBLE ? SW_ASSIGN_INF : all[i][i].cost);
+      add_cost(&b->unary[r][i], kind == SW_IMPOSSIBLE ? SW_ASSIGN_INF : all[i][i].cost + all[i][i].move);
     }
     *SW_PUSH(c->arena, &b->q->reads) = (struct sw_read){op_i, input, -1, -1};
     return;
@@ -122,13 +122,12 @@ static void add_reading(struct building *b, int op_i, int input, const struct sw
   for (int j = 0; j < to->n; j++)
     x->wants[j] = class_of(b, g, all[j], from->n);
   *SW_PUSH(c->arena, &b->q->reads) = (struct sw_read){op_i, input, at, g->readings.n - 1};
-  if (!any_move || !c->best)
+  if (!any_move)
     return;
   int64_t *cost = SW_NEW_N(c->arena, int64_t, from->n * to->n);
   for (int i = 0; i < from->n; i++)
     for (int j = 0; j < to->n; j++)
-      if (all[j][i].kind == SW_IN_OP)
-        cost[i * to->n + j] = all[j][i].cost;
+      cost[i * to->n + j] = all[j][i].move;
   *SW_PUSH(c->arena, &b->q->moves) = (struct sw_move){op_i, p, r, cost};
 }
 
@@ -232,7 +231,7 @@ static void explain_reading(struct sw_choosing *c, const struct sw_reading *x)
   const struct sw_op *op = op_at(c, x->op);
   int p = op->in[x->input].storage, r = op->out.storage;
   const struct sw_layout *from = &c->candidates[p].v[0], *to = &c->candidates[r].v[0];
-  struct sw_outcome o = {SW_FREE, -1, -1, 0, 0, NULL};
+  struct sw_outcome o = {.kind = SW_FREE};
   for (int i = 0; i < c->candidates[p].n && o.kind != SW_IMPOSSIBLE; i++)
     for (int j = 0; j < c->candidates[r].n && o.kind != SW_IMPOSSIBLE; j++) {
       from = &c->candidates[p].v[i];

@@ -3,6 +3,7 @@
 #ifndef SW_PLAN_COST_H
 #define SW_PLAN_COST_H
 
+#include "compiler/plan/division.h"
 #include "compiler/plan/machine.h"
 #include "compiler/plan/plan.h"
 
@@ -59,6 +60,13 @@ double sw_traffic_rate(const struct sw_cost_op *op);
 
 /* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
 double sw_cores_factor(int cores);
+
+/* Bytes between memory and cores. */
+double sw_moved_bytes(const struct sw_cost_op *op);
+
+/* ns beyond the recorded model when the op runs under this split (profile best). */
+double sw_extra_ns(const struct sw_program *p, const struct sw_op *op, const struct sw_cost_op *cost,
+                   const struct sw_work *w, const int64_t *split);
 
 /* The numbers of an op with layouts, splits and places. `as_recorded` takes them as the reference does (profile
  * torch-spyre), which knows sizes of what is in memory only, bytes of torch's dtype, and a change of stick by the

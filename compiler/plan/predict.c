@@ -8,48 +8,31 @@
 
 #include "base/options.h"
 
-#include <math.h>
-#include <string.h>
-
-static double moved_bytes(const struct sw_cost_op *op)
-{
-  double sum = op->out.bytes;
-  for (int i = 0; i < op->n_in; i++)
-    sum += op->in[i].bytes;
-  return sum;
-}
-
-/* What idle cores cost an op that only moves data: its own time at the lower rate, less what the kernel counts. */
-static double idle_ns(const struct sw_cost_op *op, bool alone)
-{
-  if (op->is_matmul || (alone && op->is_reduction))
-    return 0; /* the model knows the cores of these */
-  double rate = sw_traffic_rate(op);
-  return moved_bytes(op) / (rate > 0 ? rate : sw_spyre.hbm) * (1 / sw_cores_factor(op->cores) - 1);
-}
-
 static void predict_run(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, const int *ops,
                         int n, struct sw_plan *plan)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, SIZE_MAX);
   struct sw_cost_op *costs = SW_NEW_N(scratch, struct sw_cost_op, n);
+  struct sw_work *w = SW_NEW(scratch, struct sw_work);
   double bytes = 0;
   for (int i = 0; i < n; i++) {
     sw_cost_of(p, &p->ops.v[ops[i]], o->profile == SW_PROFILE_TORCH_SPYRE, &costs[i]);
-    bytes += moved_bytes(&costs[i]);
+    bytes += sw_moved_bytes(&costs[i]);
   }
   struct sw_kernel_time whole = sw_kernel_time(scratch, costs, n);
   plan->predicted_ns += whole.total;
   for (int i = 0; i < n; i++) {
-    double share = bytes > 0 ? moved_bytes(&costs[i]) / bytes : 1.0 / n;
+    double share = bytes > 0 ? sw_moved_bytes(&costs[i]) / bytes : 1.0 / n;
     struct sw_time *t = &plan_of(p, ops[i])->time;
     t->total = share * whole.total;
     t->compute = sw_compute_ns(&costs[i]);
     t->hbm = share * whole.memory;
     t->overhead = share * whole.split;
-    if (o->profile != SW_PROFILE_BEST)
+    if (o->profile != SW_PROFILE_BEST || (n == 1 && costs[i].is_reduction)) /* the model knows the cores of that one */
       continue;
-    double extra = idle_ns(&costs[i], n == 1);
+    if (sw_work_of(job, o, p, ops[i], w) != SW_OK)
+      continue; /* the division before would have failed */
+    double extra = sw_extra_ns(p, &p->ops.v[ops[i]], &costs[i], w, p->ops.v[ops[i]].plan->split);
     t->total += extra;
     t->overhead += extra;
     plan->predicted_ns += extra;

@@ -12,6 +12,7 @@
 #include "compiler/plan/liveness.h"
 #include "solver/place/place.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const reason_texts[] = {
@@ -22,6 +23,7 @@ static const char *const reason_texts[] = {
 
 struct resident {
   bool may;
+  bool copied;     /* a graph input or output: it needs a copy at the border */
   const char *why; /* not, with detail */
   int64_t bytes;   /* per core */
 };
@@ -38,9 +40,10 @@ struct planner {
 /* -- operations -- */
 
 /* What the reference lets write into LX (scratchpad.md 4.1): names of its operations. */
-static bool reference_allows(const struct sw_op *op)
+static bool reference_allows(const struct sw_program *p, const struct sw_op *op)
 {
-  switch (op->op) {
+  bool is_power = op->nodes.n == 1 && !strncmp(p->graph->nodes.v[op->nodes.v[0]].target, "aten.pow", 8);
+  switch (is_power ? SW_N_DEVICE_OPS : op->op) { /* a power is lowered to mul, but not by that name */
   case SW_OP_MAX:
   case SW_OP_MAXIMUM:
   case SW_OP_SUM:
@@ -60,7 +63,7 @@ static bool reference_allows(const struct sw_op *op)
 }
 
 /* Operations whose tensors simply follow the op's own slices. Left out: windows, top-k and everything that picks rows,
- * whose cores read outside their slices; conversions, which move data between cores; layernorm's own formats. */
+ * whose cores read outside their slices; conversions, which move data between cores. */
 static bool follows_slices(const struct sw_op *op)
 {
   switch (op->op) {
@@ -70,9 +73,6 @@ static bool follows_slices(const struct sw_op *op)
   case SW_OP_AVGPOOL:
   case SW_OP_CONV2D:
   case SW_OP_DEPTHWISE:
-  case SW_OP_EXX2:
-  case SW_OP_LAYERNORMNORM:
-  case SW_OP_LAYERNORMSCALE:
   case SW_OP_QFP8CH:
   case SW_OP_QFP8WT:
   case SW_OP_MATMULFP8: return false;
@@ -82,6 +82,13 @@ static bool follows_slices(const struct sw_op *op)
     if (op->in[i].index_input >= 0)
       return false;
   return op->out.index_input < 0;
+}
+
+/* The same for what they write; the statistics of a layer norm have a form of their own. */
+static bool may_write(const struct sw_op *op)
+{
+  return follows_slices(op) && op->op != SW_OP_EXX2 && op->op != SW_OP_LAYERNORMSCALE && op->role != SW_ROLE_WRITE &&
+         op->role != SW_ROLE_PADDING && op->role != SW_ROLE_CONVERSION;
 }
 
 static bool reads_through_index(const struct sw_op *op, int storage)
@@ -96,48 +103,87 @@ static bool reads_through_index(const struct sw_op *op, int storage)
 
 /* -- eligibility -- */
 
+/* Ticks at which it is touched; an op may touch it through several operands. */
+static int uses_of(const struct sw_life *l)
+{
+  int n = l->n > 0;
+  for (int t = 1; t < l->n; t++)
+    n += l->touch[t].tick != l->touch[t - 1].tick;
+  return n;
+}
+
+/* What rules out LX by the ops that read it. */
+static enum sw_lx_reason check_readers(const struct planner *x, int s)
+{
+  const struct sw_life *l = &x->lives[s];
+  for (int t = 0; t < l->n; t++)
+    if (l->touch[t].operand >= 0 && x->p->ops.v[l->touch[t].op].op == SW_OP_RESTICKIFY)
+      return SW_LX_RESTICKIFY_REASON;
+  for (int t = 0; t < l->n; t++)
+    if (reads_through_index(&x->p->ops.v[l->touch[t].op], s))
+      return SW_LX_INDEX_REASON;
+  for (int t = 0; t < l->n; t++)
+    if (!follows_slices(&x->p->ops.v[l->touch[t].op]))
+      return SW_LX_NOT_REWRITABLE_REASON;
+  if (l->by_host)
+    return SW_LX_EXTERN_REASON;
+  return l->kernel < 0 ? SW_LX_KERNELS_REASON : SW_LX_FITS;
+}
+
+/* Graph inputs (scratchpad.md 4.2). The time model fetches an input once per kernel however many ops read it, so that
+ * profile best has nothing to gain from a copy. */
+static enum sw_lx_reason check_input(const struct planner *x, int s)
+{
+  const struct sw_life *l = &x->lives[s];
+  enum sw_storage_kind kind = x->p->storages.v[s].kind;
+  if (x->o->profile == SW_PROFILE_BEST || kind == SW_STORAGE_CONSTANT || kind == SW_STORAGE_SCALAR)
+    return SW_LX_INPUT_REASON;
+  if (l->n_writes)
+    return SW_LX_MUTATION_REASON;
+  if (uses_of(l) < 2)
+    return SW_LX_UNREAD_REASON;
+  return check_readers(x, s);
+}
+
+static bool is_returned_whole(const struct planner *x, int s)
+{
+  const struct sw_storage *storage = &x->p->storages.v[s];
+  for (int k = 0; k < x->p->outputs.n; k++) {
+    const struct sw_view *v = &x->p->outputs.v[k].view;
+    if (!x->p->outputs.v[k].is_tensor || v->storage != s)
+      continue;
+    if (v->offset || v->rank != storage->rank || memcmp(v->size, storage->size, sizeof *v->size * (size_t)v->rank) ||
+        memcmp(v->stride, storage->stride, sizeof *v->stride * (size_t)v->rank))
+      return false;
+  }
+  return true;
+}
+
 /* The checks that do not look at cores, in the reference's order. */
 static enum sw_lx_reason check_storage(const struct planner *x, int s)
 {
   const struct sw_life *l = &x->lives[s];
   const struct sw_storage *storage = &x->p->storages.v[s];
-  bool reference = x->o->profile == SW_PROFILE_TORCH_SPYRE;
   if (!x->o->lx)
     return SW_LX_OFF_REASON;
   if (!storage->layout || storage->host_only)
     return SW_LX_UNSIZED_REASON;
   if (storage->kind != SW_STORAGE_TEMPORARY)
-    return SW_LX_INPUT_REASON;
+    return check_input(x, s);
   if (!l->n_writes || l->touch[0].operand >= 0)
     return SW_LX_OP_REASON;
   for (int t = 0; t < l->n; t++) {
     const struct sw_op *op = &x->p->ops.v[l->touch[t].op];
-    bool is_write = l->touch[t].operand < 0;
-    if (is_write && (op->role == SW_ROLE_WRITE || op->role == SW_ROLE_PADDING || op->role == SW_ROLE_CONVERSION ||
-                     !follows_slices(op) || (reference && !reference_allows(op))))
+    if (l->touch[t].operand < 0 &&
+        (!may_write(op) || (x->o->profile == SW_PROFILE_TORCH_SPYRE && !reference_allows(x->p, op))))
       return SW_LX_OP_REASON;
   }
   if (l->n_writes > 1)
     return SW_LX_MUTATION_REASON;
-  for (int t = 0; t < l->n; t++) {
-    const struct sw_op *op = &x->p->ops.v[l->touch[t].op];
-    if (l->touch[t].operand < 0)
-      continue;
-    if (op->op == SW_OP_RESTICKIFY)
-      return SW_LX_RESTICKIFY_REASON;
-    if (reads_through_index(op, s))
-      return SW_LX_INDEX_REASON;
-  }
-  if (l->by_host)
-    return SW_LX_EXTERN_REASON;
-  if (l->outside)
-    return SW_LX_OUTPUT_REASON;
-  for (int t = 0; t < l->n; t++)
-    if (!follows_slices(&x->p->ops.v[l->touch[t].op]))
-      return SW_LX_NOT_REWRITABLE_REASON;
-  if (l->kernel < 0)
-    return SW_LX_KERNELS_REASON;
-  return SW_LX_FITS;
+  enum sw_lx_reason why = check_readers(x, s);
+  if (why == SW_LX_FITS && l->outside && !is_returned_whole(x, s))
+    why = SW_LX_OUTPUT_VIEW_REASON;
+  return why;
 }
 
 static bool splits_reduction(const struct sw_op *op)
@@ -192,6 +238,13 @@ static void judge(struct planner *x, int s)
     why = check_cores(x, s, &r->bytes, &r->why);
   if (why == SW_LX_FITS && x->lives[s].first == x->lives[s].last)
     why = SW_LX_UNREAD_REASON;
+  r->copied = x->lives[s].outside;
+  if (why == SW_LX_FITS && r->copied) {
+    const struct sw_touch *t = &x->lives[s].touch[0];
+    struct sw_op copy;
+    if (!sw_boundary_copy(x->job->arena, x->p, &x->p->ops.v[t->op], t->operand, &copy))
+      why = SW_LX_NOT_REWRITABLE_REASON;
+  }
   r->may = why == SW_LX_FITS;
   if (!r->may && !r->why)
     r->why = reason_texts[why];
@@ -226,31 +279,40 @@ static bool may_reuse(const struct planner *x, const struct sw_op *op, int tick,
 
 enum { MAX_EXACT = 5000 }; /* buffers of one stretch of time; above, the best of the heuristics */
 
-/* The buffers of one stretch of time that nothing crosses. */
-static enum sw_rc place_stretch(struct planner *x, const int *storages, int n, int *buffer_of)
+/* The problem of one stretch of time that nothing crosses: outputs of ops in their order, then inputs. */
+static struct sw_place_problem problem_of(struct planner *x, const int *storages, int n, int *buffer_of)
 {
-  struct sw_job *job = x->job;
+  struct sw_arena *a = x->job->arena;
   struct sw_place_problem p = {.name = "lx", .capacity = x->o->lx_bytes, .alignment = 128};
   for (int k = 0; k < n; k++) {
     int s = storages[k];
     const struct sw_life *l = &x->lives[s];
-    int64_t total = sw_layout_bytes(x->p->storages.v[s].layout);
-    struct sw_place_buffer *b = sw_place_add(job, &p, x->p->storages.v[s].name, x->r[s].bytes, l->first, l->last + 1,
-                                             total * l->n);
-    b->uses = 1;
-    for (int t = 1; t < l->n; t++)
-      b->uses += l->touch[t].tick != l->touch[t - 1].tick;
+    const struct sw_storage *storage = &x->p->storages.v[s];
+    int uses = uses_of(l);
+    struct sw_place_buffer *b = sw_place_add(x->job, &p, storage->name, x->r[s].bytes, l->first, l->last + 1,
+                                             sw_layout_bytes(storage->layout) * (uses - x->r[s].copied));
+    b->uses = uses;
+    b->is_input = storage->kind != SW_STORAGE_TEMPORARY;
     buffer_of[s] = k + 1;
   }
   for (int k = 0; k < n; k++) {
     const struct sw_touch *t = &x->lives[storages[k]].touch[0];
     const struct sw_op *op = &x->p->ops.v[t->op];
     struct sw_place_buffer *b = &p.buffers.v[k];
-    b->parents = SW_NEW_N(job->arena, int, op->n_in);
+    if (b->is_input)
+      continue;
+    b->parents = SW_NEW_N(a, int, op->n_in);
     for (int i = 0; i < op->n_in; i++)
       if (may_reuse(x, op, t->tick, i))
         b->parents[b->n_parents++] = buffer_of[op->in[i].storage] - 1;
   }
+  return p;
+}
+
+static enum sw_rc place_stretch(struct planner *x, const int *storages, int n, int *buffer_of)
+{
+  struct sw_job *job = x->job;
+  struct sw_place_problem p = problem_of(x, storages, n, buffer_of);
   struct sw_place_options options = {.placer = x->o->lx_placer, .budget = x->o->budget, .no_peak = true};
   if (n > MAX_EXACT && options.placer == SW_LX_EXACT)
     options.placer = SW_LX_FIRSTFIT;
@@ -274,44 +336,67 @@ static enum sw_rc place_stretch(struct planner *x, const int *storages, int n, i
   return SW_OK;
 }
 
-/* Storages by their first tick. One op writes one storage, so counting places is enough. */
-static int *by_first_tick(struct sw_arena *a, const struct planner *x, int *n_out)
+struct ordered {
+  int first, is_input, operand, storage;
+};
+
+/* By first tick; of one tick outputs before inputs, inputs as their reader names them. */
+static int by_first_tick(const void *a, const void *b)
 {
-  int *at = SW_NEW_N(a, int, x->p->steps.n), *order = SW_NEW_N(a, int, x->p->storages.n), n = 0;
-  for (int s = 0; s < x->p->storages.n; s++)
-    if (x->r[s].may)
-      at[x->lives[s].first] = s + 1;
-  for (int t = 0; t < x->p->steps.n; t++)
-    if (at[t])
-      order[n++] = at[t] - 1;
-  *n_out = n;
-  return order;
+  const struct ordered *x = a, *y = b;
+  return x->first != y->first         ? x->first - y->first
+         : x->is_input != y->is_input ? x->is_input - y->is_input
+                                      : x->operand - y->operand;
 }
 
+/* Cuts time where nothing crosses and places every stretch. */
 static enum sw_rc place_all(struct planner *x)
 {
   struct sw_arena *a = sw_arena_new(x->job->arena, SIZE_MAX);
-  int n, *order = by_first_tick(a, x, &n), *buffer_of = SW_NEW_N(a, int, x->p->storages.n);
+  struct ordered *order = SW_NEW_N(a, struct ordered, x->p->storages.n);
+  int n = 0, *list = SW_NEW_N(a, int, x->p->storages.n), *buffer_of = SW_NEW_N(a, int, x->p->storages.n);
+  for (int s = 0; s < x->p->storages.n; s++)
+    if (x->r[s].may)
+      order[n++] = (struct ordered){x->lives[s].first, x->p->storages.v[s].kind != SW_STORAGE_TEMPORARY,
+                                    x->lives[s].touch[0].operand, s};
+  qsort(order, (size_t)n, sizeof *order, by_first_tick);
   enum sw_rc rc = SW_OK;
   for (int from = 0, to; from < n && rc == SW_OK; from = to) {
-    int last = -1;
-    for (to = from; to < n && (to == from || x->lives[order[to]].first <= last); to++)
-      if (x->lives[order[to]].last > last)
-        last = x->lives[order[to]].last;
-    rc = place_stretch(x, order + from, to - from, buffer_of);
+    int last = -1, k = 0;
+    for (to = from; to < n && (to == from || order[to].first <= last); to++)
+      if (x->lives[order[to].storage].last > last)
+        last = x->lives[order[to].storage].last;
+    for (int is_input = 0; is_input < 2; is_input++)
+      for (int i = from; i < to; i++)
+        if (order[i].is_input == is_input)
+          list[k++] = order[i].storage;
+    rc = place_stretch(x, list, k, buffer_of);
   }
   sw_arena_free(a);
   return rc;
 }
 
-static void place_rest_in_hbm(struct planner *x)
+/* Copies for those inputs and outputs that are in LX now. */
+static void copy_at_borders(struct planner *x, struct sw_arena *scratch)
+{
+  SW_VEC(struct sw_boundary) copies = {0};
+  for (int s = 0; s < x->p->storages.n; s++)
+    if (x->r[s].may && x->r[s].copied) {
+      const struct sw_touch *t = &x->lives[s].touch[0];
+      *SW_PUSH(scratch, &copies) = (struct sw_boundary){s, t->op, t->operand};
+    }
+  sw_insert_boundary_copies(x->job, x->p, x->plan, x->lives, copies.v, copies.n);
+}
+
+static void place_rest_in_hbm(struct planner *x, int n_judged)
 {
   for (int s = 0; s < x->p->storages.n; s++) {
     struct sw_storage *storage = &x->p->storages.v[s];
     if (!storage->layout || storage->place)
       continue;
     struct sw_place *place = SW_NEW(x->job->arena, struct sw_place);
-    *place = (struct sw_place){.bytes = sw_layout_bytes(storage->layout), .not_in_lx = x->r[s].why};
+    *place = (struct sw_place){.bytes = sw_layout_bytes(storage->layout),
+                               .not_in_lx = s < n_judged ? x->r[s].why : reason_texts[SW_LX_OUTPUT_REASON]};
     storage->place = place;
   }
 }
@@ -326,11 +411,13 @@ enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct
     p->storages.v[s].place = NULL;
     judge(&x, s);
   }
+  int n_judged = p->storages.n;
   enum sw_rc rc = place_all(&x);
-  if (rc == SW_OK)
-    place_rest_in_hbm(&x);
-  if (rc == SW_OK)
-    rc = sw_plan_pools(job, o, p, x.lives, plan);
+  if (rc == SW_OK) {
+    copy_at_borders(&x, scratch);
+    place_rest_in_hbm(&x, n_judged);
+    rc = sw_plan_pools(job, o, p, sw_lives_make(scratch, p), plan);
+  }
   sw_arena_free(scratch);
   return rc;
 }

@@ -59,6 +59,21 @@ struct sw_core_view {
 /* The view of operand (-1: output) of op. Not SW_LX_FITS: why the access can't be one of LX. */
 enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *op, int operand,
                                struct sw_core_view *out);
+/* The copy of a storage at the border of the program: an identity op with the loops and splits of `like`, which
+ * accesses the storage through `operand`. False when that op would give the cores other parts. Storages of the copy are
+ * still those of the access. */
+bool sw_boundary_copy(struct sw_arena *arena, const struct sw_program *p, const struct sw_op *like, int operand,
+                      struct sw_op *out);
+
+/* Puts such copies into the program. */
+struct sw_boundary {
+  int storage;     /* in LX: a graph input gets a copy in LX that all its readers read; a graph output a copy in HBM */
+  int like;        /* op: in front of it (its first reader), or behind it (its writer) */
+  int operand;
+};
+void sw_insert_boundary_copies(struct sw_job *job, struct sw_program *p, struct sw_plan *plan,
+                               const struct sw_life *lives, const struct sw_boundary *copies, int n);
+
 bool sw_core_view_equal(const struct sw_core_view *a, const struct sw_core_view *b);
 
 #endif

@@ -36,6 +36,19 @@ int64_t sw_work_span(const struct sw_work *w, const struct sw_work_tensor *t, co
   return bytes;
 }
 
+/* [4096,2048] in fp16 is [32,4096,64]: uncut the whole tensor is one run; rows cut by 32 leave 128 rows * 128 bytes. */
+int64_t sw_work_run(const struct sw_work *w, const struct sw_work_tensor *t, const int64_t *split)
+{
+  int64_t run = 128;
+  for (int d = t->rank - 2; d >= 0; d--) {
+    int64_t n = extent(w, &t->coord[d], split);
+    run *= n;
+    if (n < t->device_size[d])
+      break;
+  }
+  return run;
+}
+
 /* Variables of a coordinate that can be cut, in iteration order. */
 static int cuttable(const struct sw_work *w, const struct sw_coord *c, const bool *whole, int *vars)
 {
@@ -128,8 +141,8 @@ enum sw_rc sw_divide_for_span(struct sw_job *job, const struct sw_work *w, int64
   if (reductions <= 1)
     return SW_OK;
   struct sw_fault *f = sw_fault(job, SW_UNSUPPORTED,
-                                "%s: %d reduction dimensions would have to be cut so that a core can address its part",
-                                w->op, reductions);
+                                "%d reduction dimensions would have to be cut so that a core can address its part",
+                                reductions);
   f->node = w->op;
   f->advice = "cut the reduction into pieces in the model";
   return SW_UNSUPPORTED;

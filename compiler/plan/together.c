@@ -2,7 +2,7 @@
  * then it can't stay in the scratchpads. Here every op of a kernel gets the division that saves most traffic overall.
  *
  * Variables of one assignment problem:
- *   d[o]  division of op o: its own plan first, then the others of its menu with at least half as many cores
+ *   d[o]  division of op o: its own plan first, then the others of its menu with more than half as many cores
  *   r[b]  where buffer b lives: in the scratchpads, in one of the parts its writer can leave it in, or in memory
  * Costs, in bytes of traffic with memory:
  *   d[o]  what its idle cores and a dearer matmul split cost more than the best of its menu
@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_CHOICES = 32, NO_PART = -1, MAX_WORK = 20000000 };
+enum { MAX_CHOICES = 32, NO_PART = -1 };
 
 struct op_choices {
   int n, variable;
@@ -64,16 +64,13 @@ static int number_of(struct together *g, const struct sw_work *w, const struct s
   return (int)number;
 }
 
-/* Bytes of memory traffic that a division costs beyond a perfect one. */
-static double price_of(const struct sw_work *w, const struct sw_cost_op *cost, const int64_t *split)
+/* Bytes of memory traffic that would take as long as what a division costs beyond a perfect one. */
+static double price_of(const struct together *g, const struct sw_op *op, const struct sw_work *w,
+                       const struct sw_cost_op *cost, const int64_t *split)
 {
-  double bytes = cost->out.bytes;
-  for (int i = 0; i < cost->n_in; i++)
-    bytes += cost->in[i].bytes;
   double us = sw_matmul_cost(w, split);
-  if (us >= 0)
-    return us * 1000 * sw_spyre.hbm;
-  return bytes * (1 / sw_cores_factor((int)sw_split_product(split, w->n_vars)) - 1);
+  double ns = us >= 0 ? us * 1000 : sw_extra_ns(g->p, op, cost, w, split);
+  return ns * sw_spyre.hbm;
 }
 
 static bool cuts_a_reduction(const struct sw_work *w, const int64_t *split)
@@ -84,17 +81,18 @@ static bool cuts_a_reduction(const struct sw_work *w, const int64_t *split)
   return false;
 }
 
-/* The op's own plan and what else is worth a thought. A matmul outside the cost model keeps its plan. */
+/* The op's own plan and what else is worth a thought. A split given by the user stays, and so does a matmul
+ * outside the cost model. */
 static void collect(struct together *g, const struct sw_work *w, const int64_t *own, struct op_choices *c)
 {
   struct sw_menu menu = {0};
   int64_t own_cores = sw_split_product(own, w->n_vars);
   c->division = SW_NEW_N(g->scratch, struct sw_division, MAX_CHOICES);
   memcpy(c->division[c->n++].split, own, sizeof c->division->split);
-  bool fixed = (w->kind == SW_WORK_MATMUL && sw_matmul_cost(w, own) < 0) || w->kind == SW_WORK_MATMUL_FP8;
+  bool fixed = w->n_hints || (w->kind == SW_WORK_MATMUL && sw_matmul_cost(w, own) < 0) || w->kind == SW_WORK_MATMUL_FP8;
   if (fixed || sw_work_menu(g->job, g->scratch, w, &menu) != SW_OK)
     return;
-  for (int64_t cores = w->cores; cores * 2 >= own_cores && cores > 0; cores--)
+  for (int64_t cores = w->cores; cores * 2 > own_cores; cores--)
     for (int i = 0; i < menu.divisions.n && c->n < MAX_CHOICES; i++) {
       const int64_t *split = menu.divisions.v[i].split;
       if (sw_split_product(split, w->n_vars) == cores && !cuts_a_reduction(w, split) &&
@@ -125,7 +123,7 @@ static enum sw_rc add_op(struct together *g, int index, struct sw_work *w)
   sw_cost_of(g->p, op, false, &cost);
   collect(g, w, op->plan->split, c);
   for (int i = 0; i < c->n; i++) {
-    price[i] = price_of(w, &cost, c->division[i].split);
+    price[i] = price_of(g, op, w, &cost, c->division[i].split);
     least = fmin(least, price[i]);
   }
   for (int i = 0; i < c->n; i++)
@@ -200,13 +198,13 @@ enum sw_rc sw_divide_together(struct sw_job *job, const struct sw_options *o, st
   struct sw_work *w = SW_NEW(g.scratch, struct sw_work);
   struct sw_assign_options options = sw_assign_defaults();
   struct sw_assign_result *r;
-  options.budget = o->budget < MAX_WORK ? o->budget : MAX_WORK;
+  options.budget = o->budget;
   g.parts.arena = g.scratch;
   g.choices = SW_NEW_N(g.scratch, struct op_choices, p->ops.n);
   g.problem = sw_assign_new(g.scratch);
   for (int i = 0; i < p->ops.n; i++)
     SW_TRY(add_op(&g, i, w));
-  for (int s = 0; s < p->storages.n; s++)
+  for (int s = 0; o->lx && s < p->storages.n; s++)
     add_buffer(&g, s, &lives[s]);
   SW_TRY(sw_assign_solve(job, g.problem, &options, &r));
   adopt(&g, r);

@@ -1,41 +1,9 @@
 #include "../unit.h"
 
 #include "compiler/emit/superdsc.h"
+#include "spec_text.h"
 
-#include <stdio.h>
 #include <string.h>
-
-/* One op as opspec.json: op name, reduction, loops "c0,64,4;c1,100,1", args "in 0 2,64,64 floor(c1/64)|c0|Mod(c1, 64)",
- * the last one the output. Argument numbers are positions. */
-static const char *spec_text(struct sw_job *job, const char *op, bool is_reduction, const char *loops,
-                             const char *const *sizes, const char *const *coords, int n)
-{
-  struct sw_buf b = {.arena = job->arena};
-  sw_buf_printf(&b, "{\"case\": \"t\", \"specs\": [{\"kind\": \"op\", \"op\": \"%s\", \"is_reduction\": %s, "
-                "\"iteration_space\": [", op, is_reduction ? "true" : "false");
-  for (const char *p = loops; *p;) {
-    char name[16];
-    int range, split, used;
-    assert_int_equal(sscanf(p, "%15[^,],%d,%d%n", name, &range, &split, &used), 3);
-    p += used;
-    sw_buf_printf(&b, "%s{\"symbol\": \"%s\", \"range\": %d, \"split\": %d}", p == loops + used ? "" : ", ", name,
-                  range, split);
-    p += *p == ';';
-  }
-  sw_buf_puts(&b, "], \"op_info\": {}, \"args\": [");
-  for (int i = 0; i < n; i++) {
-    sw_buf_printf(&b, "%s{\"is_input\": %s, \"arg_index\": %d, \"device_dtype\": \"SEN169_FP16\", \"device_size\": [%s], "
-                  "\"device_coordinates\": [", i ? ", " : "", i < n - 1 ? "true" : "false", i, sizes[i]);
-    for (const char *p = coords[i]; *p;) {
-      int len = (int)strcspn(p, "|");
-      sw_buf_printf(&b, "%s\"%.*s\"", p == coords[i] ? "" : ", ", len, p);
-      p += len + (p[len] == '|');
-    }
-    sw_buf_printf(&b, "], \"allocation\": {\"hbm\": %d}, \"element_arrangement\": \"STANDARD\"}", i);
-  }
-  sw_buf_puts(&b, "]}]}");
-  return sw_buf_text(&b);
-}
 
 static enum sw_rc emit(struct sw_job *job, const char *text, struct sw_files *files)
 {

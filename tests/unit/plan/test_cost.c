@@ -1,5 +1,6 @@
 #include "cases.h"
 
+#include "compiler/layout/burst.h"
 #include "compiler/plan/cost.h"
 
 #include <math.h>
@@ -113,12 +114,41 @@ static void few_cores_reach_part_of_the_rate(void **state)
   assert_true(fabs(sw_cores_factor(24) - (0.54 + 0.46 * log2(1.5))) < 1e-12);
 }
 
+/* The table of cost-model.md 10.3. */
+static void short_runs_wait_for_their_requests(void **state)
+{
+  (void)state;
+  static const struct {
+    double mib, run;
+    int cores;
+    double us;
+  } rows[] = {{2, 4096, 32, 36.16}, {2, 512, 32, 36.16},   {2, 256, 32, 48.80},    {2, 128, 32, 79.52},
+              {2, 256, 8, 79.52},   {2, 4096, 1, 52.43},   {32, 4096, 32, 578.52}, {32, 128, 32, 1272.30}};
+  for (int i = 0; i < 8; i++) {
+    struct sw_burst b = {rows[i].mib * (1 << 20), rows[i].run, rows[i].cores};
+    assert_true(fabs(sw_restickify_ns(&b) / 1000 - rows[i].us) < 0.006);
+  }
+}
+
+static void a_run_ends_where_a_core_reads_in_part(void **state)
+{
+  (void)state;
+  struct sw_work w = plain_work(32);
+  struct dim d[2] = {{4096, add_var(&w, "c0", 4096)}, {2048, add_var(&w, "c1", 2048)}};
+  w.in[0] = tensor_of("x", d, 2, 1, 64);
+  assert_int_equal(sw_work_run(&w, &w.in[0], (int64_t[]){1, 1}), 4096 * 2048 * 2);
+  assert_int_equal(sw_work_run(&w, &w.in[0], (int64_t[]){32, 1}), 128 * 128);
+  assert_int_equal(sw_work_run(&w, &w.in[0], (int64_t[]){1, 32}), 4096 * 128);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recorded_kernels_take_the_recorded_time),
       cmocka_unit_test(shared_inputs_are_fetched_once),
       cmocka_unit_test(few_cores_reach_part_of_the_rate),
+      cmocka_unit_test(short_runs_wait_for_their_requests),
+      cmocka_unit_test(a_run_ends_where_a_core_reads_in_part),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,20 @@
+/* Time of copies by the length of what they read in one piece. Pure numbers, for whoever weighs a conversion: the
+ * layout choice (with an assumed split) and the plan (with the real one). Reference: cost-model.md 10.3. */
+#ifndef SW_LAYOUT_BURST_H
+#define SW_LAYOUT_BURST_H
+
+#include <stdbool.h>
+
+struct sw_burst {
+  double bytes; /* payload, one way */
+  double run;   /* contiguous source bytes that one core reads */
+  int cores;
+};
+
+/* ns of a change of stick from memory to memory. 2 MiB in runs of 128 bytes on 32 cores: 79520. */
+double sw_restickify_ns(const struct sw_burst *b);
+/* ns beyond reading and writing the payload at the plain rate of a copy (or of a change of stick). `stays` is true
+ * when the result stays in the scratchpads. */
+double sw_burst_extra_ns(const struct sw_burst *b, bool restickify, bool stays);
+
+#endif

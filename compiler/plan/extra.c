@@ -1,0 +1,45 @@
+/* What few cores and short runs cost an op beyond the recorded model (profile best): memory is slower when few cores
+ * ask for it, and a copy that reads short runs waits for its requests. Reference: cost-model.md 10.3, 13. */
+#include "compiler/plan/cost.h"
+
+#include "compiler/layout/burst.h"
+
+#include <math.h>
+
+double sw_moved_bytes(const struct sw_cost_op *op)
+{
+  double sum = op->out.bytes;
+  for (int i = 0; i < op->n_in; i++)
+    sum += op->in[i].bytes;
+  return sum;
+}
+
+static bool in_lx(const struct sw_storage *s)
+{
+  return s->place && s->place->kind == SW_PLACE_LX;
+}
+
+static double copy_ns(const struct sw_program *p, const struct sw_op *op, const struct sw_work *w, const int64_t *split)
+{
+  bool restickify = op->op == SW_OP_RESTICKIFY;
+  if ((!restickify && op->op != SW_OP_IDENTITY) || op->n_in != 1 || w->n_in != 1)
+    return 0;
+  const struct sw_storage *from = &p->storages.v[op->in[0].storage], *to = &p->storages.v[op->out.storage];
+  if (in_lx(from))
+    return 0;
+  struct sw_burst b = {.bytes = fmin((double)sw_layout_bytes(from->layout), (double)sw_layout_bytes(to->layout)),
+                       .run = (double)sw_work_run(w, &w->in[0], split),
+                       .cores = (int)sw_split_product(split, w->n_vars)};
+  return sw_burst_extra_ns(&b, restickify, in_lx(to));
+}
+
+double sw_extra_ns(const struct sw_program *p, const struct sw_op *op, const struct sw_cost_op *cost,
+                   const struct sw_work *w, const int64_t *split)
+{
+  double ns = copy_ns(p, op, w, split);
+  if (cost->is_matmul || cost->traffic == SW_TRAFFIC_RESTICKIFY)
+    return ns; /* their own rates know the cores */
+  double rate = sw_traffic_rate(cost);
+  int cores = (int)sw_split_product(split, w->n_vars);
+  return ns + sw_moved_bytes(cost) / (rate > 0 ? rate : sw_spyre.hbm) * (1 / sw_cores_factor(cores) - 1);
+}
