@@ -310,9 +310,9 @@ struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high)
   return y;
 }
 
-struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size)
+struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride)
 {
-  struct tensor t = lw_new(l, dtype, rank, size, NULL);
+  struct tensor t = lw_new(l, dtype, rank, size, stride);
   struct tensor s = lw_expand(l, lw_scalar(l, value, dtype), rank, size);
   lw_nest(l, SW_OP_IDENTITY, SW_ROLE_FILL, rank, rank, size, t, 1, &s);
   return t;

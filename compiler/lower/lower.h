@@ -170,7 +170,8 @@ struct tensor lw_binary(struct lower *l, enum sw_device_op op, struct tensor a, 
 struct tensor lw_binary_number(struct lower *l, enum sw_device_op op, struct tensor x, double number);
 struct tensor lw_where(struct lower *l, struct tensor c, struct tensor a, struct tensor b);
 struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high);
-struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size);
+/* stride NULL: row major */
+struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride);
 struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
 /* x as an operand of an op that computes in `dtype`: bools of that format need no cast. */
 struct tensor lw_operand(struct lower *l, struct tensor x, enum sw_dtype dtype);
