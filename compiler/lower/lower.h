@@ -251,6 +251,8 @@ void lw_find_narrow(struct lower *l);
 void lw_run_match(struct lower *l, const struct lw_match *m);
 /* A value of repeated heads: the one before the repetition, else itself. */
 int lw_unrepeated(struct lower *l, int value);
+/* A matrix operand before its leading dims were joined; its last `kept` dims are the same. */
+int lw_unflattened(struct lower *l, int value, int kept);
 
 /* -- finishing (finish.c) -- */
 
