@@ -135,8 +135,8 @@ struct sw_menu {
 enum sw_rc sw_work_menu(struct sw_job *job, struct sw_arena *arena, const struct sw_work *w, struct sw_menu *out);
 
 /* The numbers of an op whose storages have layouts. */
-enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int op,
-                      struct sw_work *out);
+enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
+                      const struct sw_op *op, struct sw_work *out);
 /* Whether option split "NAME=.." means this op. */
 bool sw_split_names(const char *split, const struct sw_op *op);
 /* One tensor of it. False when the access has no device coordinates. */

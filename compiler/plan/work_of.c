@@ -99,12 +99,11 @@ static enum sw_rc read_hints(struct sw_job *job, const struct sw_options *o, con
   return SW_OK;
 }
 
-enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int index,
-                      struct sw_work *w)
+enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
+                      const struct sw_op *op, struct sw_work *w)
 {
   static const char *const names[SW_MAX_LOOPS] = {"c0", "c1", "c2", "c3", "c4",  "c5",
                                                   "c6", "c7", "c8", "c9", "c10", "c11"};
-  const struct sw_op *op = &p->ops.v[index];
   *w = (struct sw_work){.op = op->name,
                         .kind = kind_of(op->op),
                         .cores = (int)o->cores,
