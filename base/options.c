@@ -2,37 +2,53 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One line an option. CHOICE: one of the names in `values`, in the order of the enum. NUMBER: low..high.
- * LIST: may be given again. */
-enum kind { CHOICE, NUMBER, LIST };
+/* One line an option. CHOICE: one of the names in `values`, in the order of the enum. SWITCH: off or on. NUMBER:
+ * low..high. LIST: may be given again. `at` is the field it sets; `given` a flag beside it, where the profile decides
+ * as long as nobody else does. */
+enum kind { CHOICE, SWITCH, NUMBER, LIST };
+
+#define FIELD(name) offsetof(struct sw_options, name)
+#define NO_FIELD ((size_t)-1)
 
 static const struct option {
   const char *name;
   enum kind kind;
+  size_t at, given;
   const char *values; /* of a CHOICE, separated by '|'; else the placeholder in help texts */
   int64_t low, high;  /* of a NUMBER */
   const char *help;
 } table[] = {
-    {"profile", CHOICE, "best|torch-spyre", 0, 0, "what may be chosen freely: all, or what the reference compiler does"},
-    {"solver", CHOICE, "ilp|ilp-full|beam|greedy", 0, 0, "how layouts are chosen; only ilp and ilp-full prove it"},
-    {"objective", CHOICE, "time|elements", 0, 0, "what a conversion costs: predicted ns, or padded source elements"},
-    {"cores", NUMBER, "N", 1, 32, "cores of the card that may be used"},
-    {"lx-bytes", NUMBER, "BYTES", 0, 2031616, "scratchpad bytes per core for buffers"},
-    {"sharing", CHOICE, "off|on", 0, 0, "one converted copy may serve several readers"},
-    {"free-weights", CHOICE, "off|on", 0, 0, "parameters and constants may be laid out at load time"},
-    {"beam-width", NUMBER, "N", 1, 1000000, "states that the beam keeps"},
-    {"budget", NUMBER, "N", 1, INT64_MAX, "solver work: table entries and branch-and-bound nodes"},
-    {"precision", CHOICE, "device|strict", 0, 0, "fp32 attention of core ATen: run in the device's fp16, or refuse"},
-    {"lx", CHOICE, "off|on", 0, 0, "plan the scratchpad"},
-    {"lx-placer", CHOICE, "exact|greedy|firstfit|bestfit", 0, 0, "how buffers are packed into the scratchpad"},
-    {"pool", CHOICE, "off|on", 0, 0, "intermediates share one pool of memory in a kernel"},
-    {"pin", LIST, "NAME=LAYOUT", 0, 0, "fix a layout: order:1,0 or device_size:4,128,64/stride_map:64,256,1"},
-    {"dim-max", LIST, "SYMBOL=MAX[:STEP]", 0, 0, "largest size of a dynamic dim"},
-    {"tile", LIST, "DIM=COUNT", 0, 0, "coarse tiling"},
+    {"profile", CHOICE, FIELD(profile), NO_FIELD, "best|torch-spyre", 0, 0,
+     "what may be chosen freely: all, or what the reference compiler does"},
+    {"solver", CHOICE, FIELD(solver), NO_FIELD, "ilp|ilp-full|beam|greedy", 0, 0,
+     "how layouts are chosen; only ilp and ilp-full prove it"},
+    {"objective", CHOICE, FIELD(objective), FIELD(given_objective), "time|elements", 0, 0,
+     "what a conversion costs: predicted ns, or padded source elements"},
+    {"cores", NUMBER, FIELD(cores), NO_FIELD, "N", 1, 32, "cores of the card that may be used"},
+    {"lx-bytes", NUMBER, FIELD(lx_bytes), NO_FIELD, "BYTES", 0, 2031616, "scratchpad bytes per core for buffers"},
+    {"sharing", SWITCH, FIELD(sharing), FIELD(given_sharing), "off|on", 0, 0,
+     "one converted copy may serve several readers"},
+    {"free-weights", SWITCH, FIELD(free_weights), FIELD(given_free_weights), "off|on", 0, 0,
+     "parameters and constants may be laid out at load time"},
+    {"beam-width", NUMBER, FIELD(beam_width), NO_FIELD, "N", 1, 1000000, "states that the beam keeps"},
+    {"budget", NUMBER, FIELD(budget), NO_FIELD, "N", 1, INT64_MAX,
+     "solver work: table entries and branch-and-bound nodes"},
+    {"precision", CHOICE, FIELD(precision), NO_FIELD, "device|strict", 0, 0,
+     "fp32 attention of core ATen: run in the device's fp16, or refuse"},
+    {"lx", SWITCH, FIELD(lx), NO_FIELD, "off|on", 0, 0, "plan the scratchpad"},
+    {"lx-placer", CHOICE, FIELD(lx_placer), FIELD(given_lx_placer), "exact|greedy|firstfit|bestfit", 0, 0,
+     "how buffers are packed into the scratchpad"},
+    {"pool", SWITCH, FIELD(pool), NO_FIELD, "off|on", 0, 0, "intermediates share one pool of memory in a kernel"},
+    {"pin", LIST, FIELD(pins), NO_FIELD, "NAME=LAYOUT", 0, 0,
+     "fix a layout: order:1,0 or device_size:4,128,64/stride_map:64,256,1"},
+    {"dim-max", LIST, FIELD(dim_max), NO_FIELD, "SYMBOL=MAX[:STEP]", 0, 0, "largest size of a dynamic dim"},
+    {"tile", LIST, FIELD(tile), NO_FIELD, "DIM=COUNT", 0, 0, "coarse tiling"},
+    {"split", LIST, FIELD(splits), NO_FIELD, "OP=N,N,..", 0, 0, "cut an op's loops into that many slices over the cores"},
 };
 enum { N_OPTIONS = sizeof table / sizeof table[0] };
 
@@ -97,15 +113,25 @@ static enum sw_rc set_list(struct sw_job *job, struct sw_options *o, const struc
   const char *equals = strrchr(value, '=');
   if (!equals || equals == value || !equals[1])
     return sw_fail(job, SW_USAGE, "option %s: %s expected, \"%s\" found", t->name, t->values, value);
-  if (!strcmp(t->name, "dim-max")) {
-    *SW_PUSH(job->arena, &o->dim_max) = sw_arena_strdup(job->arena, value);
-  } else if (!strcmp(t->name, "tile")) {
-    *SW_PUSH(job->arena, &o->tile) = sw_arena_strdup(job->arena, value);
-  } else {
+  if (t->at == FIELD(pins)) {
     struct sw_pin_text *p = SW_PUSH(job->arena, &o->pins);
     p->name = sw_arena_strndup(job->arena, value, (size_t)(equals - value));
     p->layout = sw_arena_strdup(job->arena, equals + 1);
+  } else {
+    struct sw_texts *texts = (void *)((char *)o + t->at);
+    *SW_PUSH(job->arena, texts) = sw_arena_strdup(job->arena, value);
   }
+  return SW_OK;
+}
+
+static enum sw_rc set_number(struct sw_job *job, const struct option *t, const char *value, int64_t *out)
+{
+  char *end;
+  errno = 0;
+  *out = strtoll(value, &end, 10);
+  if (errno || end == value || *end || *out < t->low || *out > t->high)
+    return sw_fail(job, SW_USAGE, "option %s: a number from %" PRId64 " to %" PRId64 " expected, \"%s\" found", t->name,
+                   t->low, t->high, value);
   return SW_OK;
 }
 
@@ -116,38 +142,20 @@ enum sw_rc sw_option_set(struct sw_job *job, struct sw_options *o, const char *n
     sw_fault(job, SW_USAGE, "there is no option %s", name)->advice = "see `stickwright help compile`";
     return SW_USAGE;
   }
+  char *field = (char *)o + t->at;
   if (t->kind == LIST)
     return set_list(job, o, t, value);
-  int at = 0;
-  int64_t number = 0;
-  if (t->kind == CHOICE) {
-    at = choice(t->values, value);
-    if (at < 0)
-      return sw_fail(job, SW_USAGE, "option %s: one of %s expected, \"%s\" found", name, t->values, value);
-  } else {
-    char *end;
-    errno = 0;
-    number = strtoll(value, &end, 10);
-    if (errno || end == value || *end || number < t->low || number > t->high)
-      return sw_fail(job, SW_USAGE, "option %s: a number from %" PRId64 " to %" PRId64 " expected, \"%s\" found", name,
-                     t->low, t->high, value);
-  }
-  switch (t - table) {
-  case 0: o->profile = (enum sw_profile)at; break;
-  case 1: o->solver = (enum sw_solver_kind)at; break;
-  case 2: o->objective = (enum sw_objective)at, o->given_objective = true; break;
-  case 3: o->cores = number; break;
-  case 4: o->lx_bytes = number; break;
-  case 5: o->sharing = at, o->given_sharing = true; break;
-  case 6: o->free_weights = at, o->given_free_weights = true; break;
-  case 7: o->beam_width = number; break;
-  case 8: o->budget = number; break;
-  case 9: o->precision = (enum sw_precision)at; break;
-  case 10: o->lx = at; break;
-  case 11: o->lx_placer = (enum sw_lx_placer)at, o->given_lx_placer = true; break;
-  case 12: o->pool = at; break;
-  default: break;
-  }
+  if (t->kind == NUMBER)
+    return set_number(job, t, value, (int64_t *)(void *)field);
+  int at = choice(t->values, value);
+  if (at < 0)
+    return sw_fail(job, SW_USAGE, "option %s: one of %s expected, \"%s\" found", name, t->values, value);
+  if (t->kind == SWITCH)
+    *(bool *)(void *)field = at;
+  else
+    *(unsigned *)(void *)field = (unsigned)at; /* an enum */
+  if (t->given != NO_FIELD)
+    *(bool *)(void *)((char *)o + t->given) = true;
   return SW_OK;
 }
 
@@ -187,47 +195,45 @@ enum sw_rc sw_options_pin_file(struct sw_job *job, struct sw_options *o, const c
   return SW_OK;
 }
 
-static void write_choice(struct sw_jw *w, const char *name, int at)
+static void write_list(struct sw_jw *w, const struct sw_options *o, const struct option *t)
 {
-  const char *s = find(name)->values;
-  while (at-- > 0)
-    s = strchr(s, '|') + 1;
+  if (t->at == FIELD(pins)) {
+    sw_jw_object(w);
+    for (int i = 0; i < o->pins.n; i++)
+      sw_jw_kstr(w, o->pins.v[i].name, o->pins.v[i].layout);
+    sw_jw_end_object(w);
+    return;
+  }
+  const struct sw_texts *texts = (const void *)((const char *)o + t->at);
+  sw_jw_array(w);
+  for (int i = 0; i < texts->n; i++)
+    sw_jw_str(w, texts->v[i]);
+  sw_jw_end_array(w);
+}
+
+static void write_choice(struct sw_jw *w, const char *values, unsigned at)
+{
   char text[32];
-  snprintf(text, sizeof text, "%.*s", (int)strcspn(s, "|"), s);
-  sw_jw_kstr(w, name, text);
+  while (at--)
+    values = strchr(values, '|') + 1;
+  snprintf(text, sizeof text, "%.*s", (int)strcspn(values, "|"), values);
+  sw_jw_str(w, text);
 }
 
 void sw_options_write(const struct sw_options *o, struct sw_jw *w)
 {
   sw_jw_object(w);
-  write_choice(w, "profile", (int)o->profile);
-  write_choice(w, "solver", (int)o->solver);
-  write_choice(w, "objective", (int)o->objective);
-  sw_jw_kint(w, "cores", o->cores);
-  sw_jw_kint(w, "lx-bytes", o->lx_bytes);
-  write_choice(w, "sharing", o->sharing);
-  write_choice(w, "free-weights", o->free_weights);
-  sw_jw_kint(w, "beam-width", o->beam_width);
-  sw_jw_kint(w, "budget", o->budget);
-  write_choice(w, "precision", (int)o->precision);
-  write_choice(w, "lx", o->lx);
-  write_choice(w, "lx-placer", (int)o->lx_placer);
-  write_choice(w, "pool", o->pool);
-  sw_jw_key(w, "pin");
-  sw_jw_object(w);
-  for (int i = 0; i < o->pins.n; i++)
-    sw_jw_kstr(w, o->pins.v[i].name, o->pins.v[i].layout);
-  sw_jw_end_object(w);
-  sw_jw_key(w, "dim-max");
-  sw_jw_array(w);
-  for (int i = 0; i < o->dim_max.n; i++)
-    sw_jw_str(w, o->dim_max.v[i]);
-  sw_jw_end_array(w);
-  sw_jw_key(w, "tile");
-  sw_jw_array(w);
-  for (int i = 0; i < o->tile.n; i++)
-    sw_jw_str(w, o->tile.v[i]);
-  sw_jw_end_array(w);
+  for (int i = 0; i < N_OPTIONS; i++) {
+    const struct option *t = &table[i];
+    const char *field = (const char *)o + t->at;
+    sw_jw_key(w, t->name);
+    switch (t->kind) {
+    case CHOICE: write_choice(w, t->values, *(const unsigned *)(const void *)field); break;
+    case SWITCH: write_choice(w, t->values, *(const bool *)(const void *)field); break;
+    case NUMBER: sw_jw_int(w, *(const int64_t *)(const void *)field); break;
+    case LIST: write_list(w, o, t); break;
+    }
+  }
   sw_jw_end_object(w);
 }
 

@@ -15,6 +15,11 @@ struct sw_pin_text {
   const char *name, *layout; /* "order:1,0" or "device_size:4,128,64/stride_map:64,256,1" */
 };
 
+struct sw_texts {
+  const char **v;
+  int n, cap;
+};
+
 struct sw_options {
   enum sw_profile profile;
   enum sw_solver_kind solver;
@@ -26,8 +31,9 @@ struct sw_options {
   bool lx, pool;
   int64_t cores, lx_bytes, beam_width, budget;
   SW_VEC(struct sw_pin_text) pins;
-  SW_VEC(const char *) dim_max; /* "s0=2048:64" */
-  SW_VEC(const char *) tile;
+  struct sw_texts dim_max; /* "s0=2048:64" */
+  struct sw_texts tile;
+  struct sw_texts splits; /* "mm=4,8,1" */
   bool given_sharing, given_free_weights, given_lx_placer, given_objective; /* else they follow the profile */
 };
 

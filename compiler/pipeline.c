@@ -15,7 +15,7 @@ struct run {
 
 static enum sw_rc pass_read(struct run *r)
 {
-  return sw_graph_read(r->job, "input", r->in->bytes, r->in->len, r->in->program, &r->c->graph);
+  return sw_graph_read(r->job, "", r->in->bytes, r->in->len, r->in->program, &r->c->graph);
 }
 
 static enum sw_rc pass_lower(struct run *r)

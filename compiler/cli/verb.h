@@ -6,7 +6,7 @@
 
 /* X(name, arguments, what it does, ready) */
 #define SW_VERBS(X)                                                                                                \
-  X(compile, "MODEL [-o DIR] [--json] [OPTIONS]", "the pipeline: layouts, plan, SuperDSC", 0)                      \
+  X(compile, "MODEL [-o DIR] [--json] [OPTIONS]", "the pipeline: layouts, plan, SuperDSC", 1)                      \
   X(inspect, "MODEL [--json|--text] [--program NAME]", "what the reader saw", 1)                                                           \
   X(solve, "PROBLEM.json [--json] [--mode shared] [--solver NAME] [--budget N] [--lp FILE]",                       \
     "the assignment problem alone", 1)                                                                             \
@@ -14,7 +14,7 @@
   X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 1)                                                         \
   X(verify, "DIR [--model MODEL] [--inputs IO.json] [--json], or --reference MODEL --inputs IO.json [--round] [--json]", \
     "checks and executes a result directory; --reference: evaluates a model", 1)                                   \
-  X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 0)                         \
+  X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 1)                         \
   X(explain, "DIR NAME", "why a storage has its layout, a conversion its place", 0)                                \
   X(ops, "[--json]", "operations and what becomes of them", 0)
 

@@ -1,8 +1,9 @@
-/* verify --reference: the graph is evaluated on the host and compared with expected outputs. */
+/* verify DIR: the result directory is executed on the simulated card and compared with the graph's own meaning, or with
+ * outputs that PyTorch computed. verify --reference MODEL: the graph is evaluated on the host and compared with those. */
 #include "compiler/cli/verb.h"
 
 #include "base/json.h"
-#include "compiler/eval/io.h"
+#include "compiler/verify/verify.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,11 +14,12 @@
 /* One compared value. */
 struct line {
   const char *kind, *name;
+  const char *remark; /* instead of a comparison, or NULL */
   struct sw_difference d;
 };
 
 struct report {
-  const char *model;
+  const char *model, *mode;
   SW_VEC(struct line) lines;
   bool agrees;
 };
@@ -76,7 +78,9 @@ static void put_text(struct sw_buf *b, const struct report *r)
   for (int i = 0; i < r->lines.n; i++) {
     const struct line *l = &r->lines.v[i];
     sw_buf_printf(b, "%s %s: ", l->kind, l->name);
-    if (l->d.why)
+    if (l->remark)
+      sw_buf_printf(b, "%s\n", l->remark);
+    else if (l->d.why)
       sw_buf_printf(b, "differs, %s\n", l->d.why);
     else if (l->d.agrees)
       sw_buf_printf(b, "agrees, %" PRId64 " elements, max error %.3g, %.3g of the tolerance\n", l->d.elements,
@@ -93,7 +97,7 @@ static void put_json(struct sw_buf *b, const struct report *r)
   struct sw_jw w = {.out = b, .indent = 1};
   sw_jw_object(&w);
   sw_jw_kstr(&w, "model", r->model);
-  sw_jw_kstr(&w, "mode", "reference");
+  sw_jw_kstr(&w, "mode", r->mode);
   sw_jw_kbool(&w, "agrees", r->agrees);
   sw_jw_key(&w, "values");
   sw_jw_array(&w);
@@ -107,7 +111,7 @@ static void put_json(struct sw_buf *b, const struct report *r)
     sw_jw_kint(&w, "outside", l->d.outside);
     sw_jw_kreal(&w, "max_error", l->d.max_error);
     sw_jw_kreal(&w, "of_tolerance", l->d.worst);
-    sw_jw_kstr(&w, "why", l->d.why);
+    sw_jw_kstr(&w, "why", l->remark ? l->remark : l->d.why);
     sw_jw_end_object(&w);
   }
   sw_jw_end_array(&w);
@@ -115,25 +119,47 @@ static void put_json(struct sw_buf *b, const struct report *r)
   sw_buf_puts(b, "\n");
 }
 
-static enum sw_rc evaluate(struct sw_job *job, const char *model, const char *inputs, const char *program,
-                           enum sw_rounding rounding, struct report *r)
+static enum sw_rc read_model(struct sw_job *job, const char *model, const char *program, struct sw_graph **out)
 {
   const char *bytes;
   size_t len;
   struct sw_programs all = {0};
-  struct sw_graph *g;
-  struct sw_io *io;
   SW_TRY(sw_cli_read(job, model, &bytes, &len));
   SW_TRY(sw_graph_programs(job, bytes, len, &all));
   if (!program && all.names.n > 1)
     program = all.names.v[0];
-  SW_TRY(sw_graph_read(job, model, bytes, len, program, &g));
-  SW_TRY(sw_io_read(job, inputs, &io));
+  return sw_graph_read(job, model, bytes, len, program, out);
+}
+
+static enum sw_rc evaluate(struct sw_job *job, const struct sw_graph *g, const struct sw_io *io,
+                           enum sw_rounding rounding, struct report *r)
+{
   struct sw_eval *e = sw_eval_new(job, g, rounding, MAX_BYTES);
   SW_TRY(sw_io_give_inputs(job, io, e, g));
   SW_TRY(sw_eval_all(e));
   compare(job, g, e, io, r);
   return r->agrees ? SW_OK : SW_DIFFERENT;
+}
+
+static enum sw_rc execute(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
+                          struct report *r)
+{
+  struct sw_verified v;
+  enum sw_rc rc = sw_verify_directory(job, dir, g, io, &v);
+  r->agrees = rc == SW_OK;
+  for (int i = 0; i < v.outputs.n; i++) {
+    const struct sw_verified_output *o = &v.outputs.v[i];
+    struct line *l = SW_PUSH(job->arena, &r->lines);
+    *l = (struct line){.kind = o->mutates ? "changed" : "output", .name = o->mutates ? o->mutates : o->name,
+                       .d = o->difference};
+    if (o->undefined) {
+      l->remark = sw_arena_printf(job->arena, "%" PRId64 " elements were never written", o->undefined);
+      l->d.agrees = false;
+    } else if (!o->is_compared) {
+      l->remark = "nothing to compare with";
+    }
+  }
+  return rc;
 }
 
 int sw_verb_verify(struct sw_job *job, int argc, char **argv)
@@ -142,16 +168,22 @@ int sw_verb_verify(struct sw_job *job, int argc, char **argv)
   struct sw_cli_args args = {0};
   if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
     return sw_rc_exit(SW_USAGE);
-  const char *inputs = sw_cli_flag(&args, "inputs");
+  const char *inputs = sw_cli_flag(&args, "inputs"), *model = sw_cli_flag(&args, "model");
+  bool reference = sw_cli_flag(&args, "reference");
   if (args.operands.n != 1)
     return sw_rc_exit(sw_fail(job, SW_USAGE, "verify takes one DIR, or --reference and one MODEL"));
-  if (!sw_cli_flag(&args, "reference"))
-    return sw_rc_exit(sw_fail(job, SW_UNSUPPORTED, "verify of a result directory is unsupported in this version"));
-  if (!inputs)
-    return sw_rc_exit(sw_fail(job, SW_USAGE, "verify --reference needs --inputs IO.json"));
-  struct report r = {.model = args.operands.v[0]};
-  enum sw_rc rc = evaluate(job, r.model, inputs, sw_cli_flag(&args, "program"),
-                           sw_cli_flag(&args, "round") ? SW_ROUND_DTYPE : SW_ROUND_NONE, &r);
+  if (reference ? !inputs : !model)
+    return sw_rc_exit(sw_fail(job, SW_USAGE, reference ? "verify --reference needs --inputs IO.json"
+                                                       : "verify DIR needs --model MODEL, for weights and meaning"));
+  struct report r = {.model = reference ? args.operands.v[0] : model, .mode = reference ? "reference" : "execution"};
+  struct sw_graph *g = NULL;
+  struct sw_io *io = NULL;
+  enum sw_rc rc = read_model(job, r.model, sw_cli_flag(&args, "program"), &g);
+  if (rc == SW_OK && inputs)
+    rc = sw_io_read(job, inputs, &io);
+  if (rc == SW_OK)
+    rc = reference ? evaluate(job, g, io, sw_cli_flag(&args, "round") ? SW_ROUND_DTYPE : SW_ROUND_NONE, &r)
+                   : execute(job, args.operands.v[0], g, io, &r);
   if (rc != SW_OK && rc != SW_DIFFERENT)
     return sw_rc_exit(rc);
   struct sw_buf out = {.arena = job->arena};

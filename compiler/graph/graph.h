@@ -135,7 +135,8 @@ struct sw_census {
   int nodes;
   SW_VEC(struct sw_op_count) ops;          /* of the top graph, by target */
   SW_VEC(struct sw_op_count) subgraph_ops; /* of all graphs inside */
-  int subgraphs, getitems;                 /* of the top graph: as_graph arguments, results that torch.fx takes with getitem */
+  int subgraphs;                           /* of the top graph: graphs as arguments */
+  int getitems;                            /* results that torch.fx takes with getitem */
   int static_tensors;                      /* among inputs and results that somebody reads */
   int64_t static_elements;
 };

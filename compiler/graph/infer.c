@@ -6,39 +6,28 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct call {
-  const struct sw_graph *g;
-  const struct sw_node *n;
-  struct sw_shape *out;
-  const char *why; /* set when the arguments do not fit together */
-  bool is_view;
-};
-
-/* The rule's answer when it can't say: dynamic or odd arguments. */
-#define UNKNOWN false
-
-static bool wrong(struct call *c, const char *why)
+bool sw_infer__wrong(struct sw_infer *c, const char *why)
 {
   c->why = why;
   return false;
 }
 
 /* A tensor argument with static sizes; NULL otherwise. */
-static const struct sw_value *tensor(const struct call *c, const char *name)
+const struct sw_value *sw_infer__tensor(const struct sw_infer *c, const char *name)
 {
   const struct sw_arg *a = sw_node_arg(c->n, name);
   const struct sw_value *v = a && a->kind == SW_ARG_VALUE ? &c->g->values.v[a->value] : NULL;
   return v && v->kind == SW_VALUE_TENSOR && !v->size_expr ? v : NULL;
 }
 
-static const struct sw_value *self(const struct call *c)
+const struct sw_value *sw_infer__self(const struct sw_infer *c)
 {
   const struct sw_arg *a = c->n->n_args ? &c->n->args[0] : NULL;
   const struct sw_value *v = a && a->kind == SW_ARG_VALUE ? &c->g->values.v[a->value] : NULL;
   return v && v->kind == SW_VALUE_TENSOR && !v->size_expr ? v : NULL;
 }
 
-static bool integer(const struct call *c, const char *name, int64_t *out)
+bool sw_infer__integer(const struct sw_infer *c, const char *name, int64_t *out)
 {
   const struct sw_arg *a = sw_node_arg(c->n, name);
   *out = a ? a->i : 0;
@@ -46,7 +35,7 @@ static bool integer(const struct call *c, const char *name, int64_t *out)
 }
 
 /* A list of at most SW_MAX_RANK plain integers; its length, or -1. */
-static int integers(const struct call *c, const char *name, int64_t *out)
+int sw_infer__integers(const struct sw_infer *c, const char *name, int64_t *out)
 {
   const struct sw_arg *a = sw_node_arg(c->n, name);
   if (!a || a->kind != SW_ARG_LIST || a->list.n > SW_MAX_RANK)
@@ -60,26 +49,26 @@ static int integers(const struct call *c, const char *name, int64_t *out)
 }
 
 /* Products and sums that stop at the largest number: strides of an input may be anything. */
-static int64_t times(int64_t a, int64_t b)
+int64_t sw_infer__times(int64_t a, int64_t b)
 {
   int64_t r;
   return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
-static int64_t plus(int64_t a, int64_t b)
+int64_t sw_infer__plus(int64_t a, int64_t b)
 {
   int64_t r;
   return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
 /* Dim number with negative ones counted from the end, or -1. */
-static int dim_of(int64_t d, int rank)
+int sw_infer__dim_of(int64_t d, int rank)
 {
   d += d < 0 ? rank : 0;
   return d >= 0 && d < rank ? (int)d : -1;
 }
 
-static void copy_shape(struct sw_shape *s, const struct sw_value *v)
+void sw_infer__copy_shape(struct sw_shape *s, const struct sw_value *v)
 {
   s->rank = v->rank;
   s->offset = v->offset;
@@ -89,7 +78,7 @@ static void copy_shape(struct sw_shape *s, const struct sw_value *v)
   }
 }
 
-static void drop_dim(struct sw_shape *s, int d)
+void sw_infer__drop_dim(struct sw_shape *s, int d)
 {
   s->rank--;
   for (; d < s->rank; d++) {
@@ -98,282 +87,16 @@ static void drop_dim(struct sw_shape *s, int d)
   }
 }
 
-/* -- views -- */
-
-static bool same_view(struct call *c)
-{
-  copy_shape(c->out, self(c));
-  return true;
-}
-
-static bool permute(struct call *c)
-{
-  const struct sw_value *v = self(c);
-  int64_t dims[SW_MAX_RANK];
-  bool seen[SW_MAX_RANK] = {false};
-  if (integers(c, "dims", dims) != v->rank)
-    return wrong(c, "dims is no permutation of all dims");
-  copy_shape(c->out, v);
-  for (int i = 0; i < v->rank; i++) {
-    int d = dim_of(dims[i], v->rank);
-    if (d < 0 || seen[d])
-      return wrong(c, "dims is no permutation of all dims");
-    seen[d] = true;
-    c->out->size[i] = v->size[d];
-    c->out->stride[i] = v->stride[d];
-  }
-  return true;
-}
-
-static bool swap(struct call *c, int64_t a, int64_t b)
-{
-  const struct sw_value *v = self(c);
-  copy_shape(c->out, v);
-  int x = dim_of(a, v->rank), y = dim_of(b, v->rank);
-  if (x < 0 || y < 0)
-    return v->rank ? wrong(c, "a dim is out of range") : true;
-  c->out->size[x] = v->size[y];
-  c->out->stride[x] = v->stride[y];
-  c->out->size[y] = v->size[x];
-  c->out->stride[y] = v->stride[x];
-  return true;
-}
-
-static bool transpose(struct call *c)
-{
-  int64_t a, b;
-  return integer(c, "dim0", &a) && integer(c, "dim1", &b) ? swap(c, a, b) : UNKNOWN;
-}
-
-static bool transpose_two(struct call *c)
-{
-  const struct sw_value *v = self(c);
-  if (v->rank > 2)
-    return wrong(c, "t takes at most 2 dims");
-  return v->rank == 2 ? swap(c, 0, 1) : same_view(c);
-}
-
-static bool unsqueeze(struct call *c)
-{
-  const struct sw_value *v = self(c);
-  int64_t at;
-  if (!integer(c, "dim", &at) || v->rank == SW_MAX_RANK)
-    return UNKNOWN;
-  int d = dim_of(at, v->rank + 1);
-  if (d < 0)
-    return wrong(c, "dim is out of range");
-  struct sw_shape *s = c->out;
-  copy_shape(s, v);
-  for (int i = s->rank++; i > d; i--) {
-    s->size[i] = s->size[i - 1];
-    s->stride[i] = s->stride[i - 1];
-  }
-  s->size[d] = 1;
-  s->stride[d] = d < v->rank ? times(v->size[d], v->stride[d]) : 1;
-  return true;
-}
-
-static bool squeeze(struct call *c)
-{
-  const struct sw_value *v = self(c);
-  int64_t dims[SW_MAX_RANK];
-  bool drop[SW_MAX_RANK] = {false};
-  int n = integers(c, "dim", dims);
-  if (n < 0)
-    n = integer(c, "dim", &dims[0]) ? 1 : -1;
-  bool all = n < 0 && !sw_node_arg(c->n, "dim");
-  if (n < 0 && !all)
-    return UNKNOWN;
-  for (int i = 0; i < n; i++) {
-    int d = dim_of(dims[i], v->rank);
-    if (d < 0 && v->rank)
-      return wrong(c, "dim is out of range");
-    if (d >= 0)
-      drop[d] = true;
-  }
-  copy_shape(c->out, v);
-  for (int d = v->rank - 1; d >= 0; d--)
-    if (v->size[d] == 1 && (all || drop[d]))
-      drop_dim(c->out, d);
-  return true;
-}
-
-static bool expand(struct call *c)
-{
-  const struct sw_value *v = self(c);
-  int64_t want[SW_MAX_RANK];
-  int n = integers(c, "size", want);
-  if (n < 0)
-    return UNKNOWN;
-  if (n < v->rank)
-    return wrong(c, "fewer sizes than dims");
-  struct sw_shape *s = c->out;
-  s->rank = n;
-  s->offset = v->offset;
-  for (int i = n - 1; i >= 0; i--) {
-    int d = i - (n - v->rank);
-    s->size[i] = d >= 0 ? v->size[d] : 1;
-    s->stride[i] = d >= 0 ? v->stride[d] : i + 1 < n ? times(s->size[i + 1], s->stride[i + 1]) : 1;
-    if (want[i] == -1 ? d < 0 : want[i] != s->size[i] && s->size[i] != 1)
-      return wrong(c, "a dim that is not 1 can't be expanded");
-    if (want[i] != -1 && want[i] != s->size[i]) {
-      s->size[i] = want[i];
-      s->stride[i] = 0;
-    }
-  }
-  return true;
-}
-
-static bool select_one(struct call *c)
-{
-  const struct sw_value *v = self(c);
-  int64_t dim, index;
-  if (!integer(c, "dim", &dim) || !integer(c, "index", &index))
-    return UNKNOWN;
-  int d = dim_of(dim, v->rank);
-  if (d < 0)
-    return wrong(c, "dim is out of range");
-  if (index < -v->size[d] || index >= v->size[d])
-    return wrong(c, "index is out of range");
-  copy_shape(c->out, v);
-  c->out->offset += (index < 0 ? index + v->size[d] : index) * v->stride[d];
-  drop_dim(c->out, d);
-  return true;
-}
-
-static int64_t clamp(int64_t i, int64_t least, int64_t size)
-{
-  i += i < 0 ? size : 0;
-  return i < least ? least : i > size ? size : i;
-}
-
-static bool cut(struct call *c, int64_t dim, int64_t start, int64_t end, int64_t step)
-{
-  const struct sw_value *v = self(c);
-  int d = dim_of(dim, v->rank);
-  if (d < 0)
-    return wrong(c, "dim is out of range");
-  if (step < 1)
-    return wrong(c, "step is not positive");
-  start = clamp(start, 0, v->size[d]);
-  end = clamp(end, start, v->size[d]);
-  copy_shape(c->out, v);
-  c->out->offset = plus(v->offset, times(start, v->stride[d]));
-  c->out->size[d] = (end - start) / step + ((end - start) % step != 0);
-  c->out->stride[d] = times(v->stride[d], step);
-  return true;
-}
-
-static bool slice(struct call *c)
-{
-  const struct sw_arg *a = sw_node_arg(c->n, "start"), *b = sw_node_arg(c->n, "end");
-  int64_t dim, step, start = 0, end = INT64_MAX;
-  if (!integer(c, "dim", &dim) || !integer(c, "step", &step) || (a->kind != SW_ARG_NONE && !integer(c, "start", &start)) ||
-      (b->kind != SW_ARG_NONE && !integer(c, "end", &end)))
-    return UNKNOWN;
-  return cut(c, dim, start, end, step);
-}
-
-static bool narrow(struct call *c)
-{
-  int64_t dim, start, length, end;
-  if (!integer(c, "dim", &dim) || !integer(c, "start", &start) || !integer(c, "length", &length))
-    return UNKNOWN;
-  int d = dim_of(dim, self(c)->rank);
-  start += start < 0 && d >= 0 ? self(c)->size[d] : 0;
-  end = plus(start, length);
-  return cut(c, dim, start, end, 1);
-}
-
-/* Strides of a view with other sizes over the same elements, as in PyTorch: runs of old dims that are contiguous with
- * each other are cut anew. False when a new dim would need elements of two runs: then reshape copies. */
-static bool view_strides(const struct sw_value *v, struct sw_shape *s)
-{
-  int64_t base = v->rank ? v->stride[v->rank - 1] : 1, old = 1, new = 1;
-  int k = s->rank - 1;
-  for (int d = v->rank - 1; d >= 0; d--) {
-    old *= v->size[d];
-    if (d && (v->size[d - 1] == 1 || v->stride[d - 1] == times(old, base)))
-      continue;
-    for (; k >= 0 && (new < old || s->size[k] == 1); k--) {
-      s->stride[k] = times(new, base);
-      new = times(new, s->size[k]);
-    }
-    if (new != old)
-      return false;
-    if (d) {
-      base = v->stride[d - 1];
-      old = new = 1;
-    }
-  }
-  for (; k >= 0; k--)
-    s->stride[k] = times(new, base);
-  return true;
-}
-
-static bool reshaped(struct call *c, struct sw_shape *s)
-{
-  const struct sw_value *v = self(c);
-  int64_t elements = sw_value_elements(v), known = 1;
-  int hole = -1;
-  for (int i = 0; i < s->rank; i++) {
-    if (s->size[i] == -1 && hole < 0)
-      hole = i;
-    else if (s->size[i] < 0 || __builtin_mul_overflow(known, s->size[i], &known))
-      return wrong(c, "sizes are not possible");
-  }
-  if (hole >= 0 && (!known || elements % known))
-    return wrong(c, "the size that is -1 can't be found");
-  if (hole >= 0) {
-    s->size[hole] = elements / known;
-    known = elements;
-  }
-  if (known != elements)
-    return wrong(c, "the number of elements changes");
-  s->offset = v->offset;
-  if (!elements || !view_strides(v, s)) {
-    c->is_view = false;
-    s->offset = 0;
-  }
-  return true;
-}
-
-static bool view(struct call *c)
-{
-  int n = integers(c, "size", c->out->size);
-  if (n < 0)
-    n = integers(c, "shape", c->out->size);
-  c->out->rank = n;
-  return n >= 0 ? reshaped(c, c->out) : UNKNOWN;
-}
-
-static bool flatten(struct call *c)
-{
-  const struct sw_value *v = self(c);
-  int64_t first, last;
-  if (!v->rank || !integer(c, "start_dim", &first) || !integer(c, "end_dim", &last))
-    return UNKNOWN;
-  int from = dim_of(first, v->rank), to = dim_of(last, v->rank);
-  if (from < 0 || to < from)
-    return wrong(c, "start_dim or end_dim is out of range");
-  copy_shape(c->out, v);
-  for (int d = to; d > from; d--) {
-    c->out->size[d - 1] *= c->out->size[d];
-    drop_dim(c->out, d);
-  }
-  return reshaped(c, c->out);
-}
-
 /* -- results of their own -- */
 
-static bool same(struct call *c)
+static bool same(struct sw_infer *c)
 {
-  copy_shape(c->out, self(c));
+  sw_infer__copy_shape(c->out, sw_infer__self(c));
   return true;
 }
 
 /* Adds a tensor to a broadcast: dims are aligned at the right, 1 stretches. */
-static bool broadcast_with(struct call *c, const int64_t *size, int rank)
+static bool broadcast_with(struct sw_infer *c, const int64_t *size, int rank)
 {
   struct sw_shape *s = c->out;
   if (rank > s->rank) {
@@ -386,12 +109,12 @@ static bool broadcast_with(struct call *c, const int64_t *size, int rank)
     if (*have == 1)
       *have = size[d];
     else if (size[d] != 1 && size[d] != *have)
-      return wrong(c, "sizes do not broadcast");
+      return sw_infer__wrong(c, "sizes do not broadcast");
   }
   return true;
 }
 
-static bool broadcast(struct call *c)
+static bool broadcast(struct sw_infer *c)
 {
   c->out->rank = 0;
   for (int i = 0; i < c->n->n_args; i++) {
@@ -399,7 +122,7 @@ static bool broadcast(struct call *c)
       continue;
     const struct sw_value *v = &c->g->values.v[c->n->args[i].value];
     if (v->size_expr)
-      return UNKNOWN;
+      return SW_INFER_UNKNOWN;
     if (v->kind == SW_VALUE_TENSOR && !broadcast_with(c, v->size, v->rank))
       return false;
   }
@@ -407,15 +130,15 @@ static bool broadcast(struct call *c)
 }
 
 /* [.., m, k] x [.., k, n]; a tensor of one dim is a row on the left and a column on the right. */
-static bool product(struct call *c, const struct sw_value *a, const struct sw_value *b)
+static bool product(struct sw_infer *c, const struct sw_value *a, const struct sw_value *b)
 {
   if (!a || !b)
-    return UNKNOWN;
+    return SW_INFER_UNKNOWN;
   if (!a->rank || !b->rank)
-    return wrong(c, "an operand has no dims");
+    return sw_infer__wrong(c, "an operand has no dims");
   int64_t k = a->size[a->rank - 1], other = b->size[b->rank > 1 ? b->rank - 2 : 0];
   if (k != other)
-    return wrong(c, "inner sizes differ");
+    return sw_infer__wrong(c, "inner sizes differ");
   struct sw_shape *s = c->out;
   s->rank = 0;
   int batch_a = a->rank > 2 ? a->rank - 2 : 0, batch_b = b->rank > 2 ? b->rank - 2 : 0;
@@ -428,171 +151,153 @@ static bool product(struct call *c, const struct sw_value *a, const struct sw_va
   return true;
 }
 
-static bool matmul(struct call *c)
+static bool matmul(struct sw_infer *c)
 {
-  return product(c, self(c), tensor(c, "other"));
+  return product(c, sw_infer__self(c), sw_infer__tensor(c, "other"));
 }
 
-static bool mm(struct call *c)
+static bool mm(struct sw_infer *c)
 {
-  const struct sw_value *a = self(c), *b = tensor(c, "mat2");
+  const struct sw_value *a = sw_infer__self(c), *b = sw_infer__tensor(c, "mat2");
   int rank = strstr(c->n->target, ".bmm.") ? 3 : 2;
   if (a && b && (a->rank != rank || b->rank != rank))
-    return wrong(c, rank == 3 ? "bmm takes 3 dims" : "mm takes 2 dims");
+    return sw_infer__wrong(c, rank == 3 ? "bmm takes 3 dims" : "mm takes 2 dims");
   if (a && b && rank == 3 && a->size[0] != b->size[0])
-    return wrong(c, "batch sizes differ");
+    return sw_infer__wrong(c, "batch sizes differ");
   return product(c, a, b);
 }
 
-static bool addmm(struct call *c)
+static bool addmm(struct sw_infer *c)
 {
-  const struct sw_value *a = tensor(c, "mat1"), *b = tensor(c, "mat2");
+  const struct sw_value *a = sw_infer__tensor(c, "mat1"), *b = sw_infer__tensor(c, "mat2");
   if (a && b && (a->rank != 2 || b->rank != 2))
-    return wrong(c, "addmm takes 2 dims");
+    return sw_infer__wrong(c, "addmm takes 2 dims");
   return product(c, a, b);
 }
 
-static bool linear(struct call *c)
+static bool linear(struct sw_infer *c)
 {
-  const struct sw_value *a = self(c), *w = tensor(c, "weight");
+  const struct sw_value *a = sw_infer__self(c), *w = sw_infer__tensor(c, "weight");
   if (!w || w->rank != 2)
-    return UNKNOWN;
+    return SW_INFER_UNKNOWN;
   if (!a->rank || a->size[a->rank - 1] != w->size[1])
-    return wrong(c, "inner sizes differ");
-  copy_shape(c->out, a);
+    return sw_infer__wrong(c, "inner sizes differ");
+  sw_infer__copy_shape(c->out, a);
   c->out->size[a->rank - 1] = w->size[0];
   return true;
 }
 
 /* sum, amax, max.dim, ..: dims by list, number or None (all), kept as 1 or dropped. */
-static bool reduce(struct call *c)
+static bool reduce(struct sw_infer *c)
 {
-  const struct sw_value *v = self(c);
+  const struct sw_value *v = sw_infer__self(c);
   const struct sw_arg *a = sw_node_arg(c->n, "dim");
   int64_t dims[SW_MAX_RANK], keep = 0;
-  int n = integers(c, "dim", dims);
-  if (n < 0 && integer(c, "dim", &dims[0]))
+  int n = sw_infer__integers(c, "dim", dims);
+  if (n < 0 && sw_infer__integer(c, "dim", &dims[0]))
     n = 1;
   if (n < 0 && a && a->kind != SW_ARG_NONE)
-    return UNKNOWN;
-  if (sw_node_arg(c->n, "keepdim") && !integer(c, "keepdim", &keep))
-    return UNKNOWN;
+    return SW_INFER_UNKNOWN;
+  if (sw_node_arg(c->n, "keepdim") && !sw_infer__integer(c, "keepdim", &keep))
+    return SW_INFER_UNKNOWN;
   bool gone[SW_MAX_RANK] = {false};
   for (int i = 0; i < n; i++) {
-    int d = dim_of(dims[i], v->rank);
+    int d = sw_infer__dim_of(dims[i], v->rank);
     if (d < 0 && v->rank)
-      return wrong(c, "dim is out of range");
+      return sw_infer__wrong(c, "dim is out of range");
     if (d >= 0)
       gone[d] = true;
   }
-  copy_shape(c->out, v);
+  sw_infer__copy_shape(c->out, v);
   for (int d = v->rank - 1; d >= 0; d--) {
     if (n > 0 && !gone[d])
       continue;
     if (keep)
       c->out->size[d] = 1;
     else
-      drop_dim(c->out, d);
+      sw_infer__drop_dim(c->out, d);
   }
   return true;
 }
 
-static bool cat(struct call *c)
+static bool cat(struct sw_infer *c)
 {
   const struct sw_arg *list = &c->n->args[0];
   int64_t dim;
-  if (list->kind != SW_ARG_LIST || !list->list.n || !integer(c, "dim", &dim))
-    return UNKNOWN;
+  if (list->kind != SW_ARG_LIST || !list->list.n || !sw_infer__integer(c, "dim", &dim))
+    return SW_INFER_UNKNOWN;
   int d = -1;
   for (int i = 0; i < list->list.n; i++) {
+    if (list->list.v[i].kind != SW_ARG_VALUE)
+      return SW_INFER_UNKNOWN;
     const struct sw_value *v = &c->g->values.v[list->list.v[i].value];
-    if (v->size_expr || (v->rank == 1 && v->size[0] == 0)) /* an empty list of numbers is skipped by PyTorch */
-      return UNKNOWN;
+    bool is_skipped = v->rank == 1 && v->size[0] == 0; /* PyTorch's old empty tensor fits everywhere */
+    if (v->kind != SW_VALUE_TENSOR || v->size_expr || is_skipped)
+      return SW_INFER_UNKNOWN;
     if (!i) {
-      copy_shape(c->out, v);
-      d = dim_of(dim, v->rank);
+      sw_infer__copy_shape(c->out, v);
+      d = sw_infer__dim_of(dim, v->rank);
       if (d < 0)
-        return wrong(c, "dim is out of range");
+        return sw_infer__wrong(c, "dim is out of range");
       continue;
     }
     if (v->rank != c->out->rank)
-      return wrong(c, "numbers of dims differ");
+      return sw_infer__wrong(c, "numbers of dims differ");
     for (int k = 0; k < v->rank; k++)
       if (k != d && v->size[k] != c->out->size[k])
-        return wrong(c, "sizes differ outside dim");
+        return sw_infer__wrong(c, "sizes differ outside dim");
     if (__builtin_add_overflow(c->out->size[d], v->size[d], &c->out->size[d]))
-      return wrong(c, "sizes are too large");
+      return sw_infer__wrong(c, "sizes are too large");
   }
   return true;
 }
 
-static bool embedding(struct call *c)
+static bool embedding(struct sw_infer *c)
 {
-  const struct sw_value *w = self(c), *i = tensor(c, "indices");
+  const struct sw_value *w = sw_infer__self(c), *i = sw_infer__tensor(c, "indices");
   if (!i || w->rank != 2 || i->rank == SW_MAX_RANK)
-    return UNKNOWN;
-  copy_shape(c->out, i);
+    return SW_INFER_UNKNOWN;
+  sw_infer__copy_shape(c->out, i);
   c->out->size[c->out->rank++] = w->size[1];
   return true;
 }
 
-static bool filled(struct call *c)
+static bool filled(struct sw_infer *c)
 {
-  c->out->rank = integers(c, "size", c->out->size);
+  c->out->rank = sw_infer__integers(c, "size", c->out->size);
   return c->out->rank >= 0;
 }
 
 /* -- the table -- */
 
-/* Which dtype a result has, where that is sure. */
-enum dtype_rule { ANY, LIKE_SELF, BOOLEAN, GIVEN };
-
-static const struct rule {
-  bool (*infer)(struct call *c);
-  enum { SIZE_ONLY, VIEW } kind;
-  enum dtype_rule dtype;
-  bool needs_self; /* argument 0 is a tensor of static size */
-  const char *ops; /* packets, blanks between; an in-place op (add_) goes by its plain name */
-} rules[] = {
-    {permute, VIEW, LIKE_SELF, true, " permute "},
-    {transpose, VIEW, LIKE_SELF, true, " transpose "},
-    {transpose_two, VIEW, LIKE_SELF, true, " t "},
-    {unsqueeze, VIEW, LIKE_SELF, true, " unsqueeze "},
-    {squeeze, VIEW, LIKE_SELF, true, " squeeze "},
-    {expand, VIEW, LIKE_SELF, true, " expand "},
-    {select_one, VIEW, LIKE_SELF, true, " select "},
-    {slice, VIEW, LIKE_SELF, true, " slice "},
-    {narrow, VIEW, LIKE_SELF, true, " narrow "},
-    {view, VIEW, LIKE_SELF, true, " view reshape _unsafe_view "},
-    {flatten, VIEW, LIKE_SELF, true, " flatten "},
-    {same_view, VIEW, LIKE_SELF, true, " alias detach "},
-    {same, SIZE_ONLY, LIKE_SELF, true,
+static const struct sw_infer_rule rules[] = {
+    {same, false, SW_INFER_LIKE_SELF, true,
      " abs ceil celu clone contiguous dropout elu flip floor gelu hardsigmoid hardswish hardtanh "
      "leaky_relu mish neg relu relu6 round selu sign silu softplus square tril triu trunc lift_fresh_copy roll copy "
      "layer_norm rms_norm group_norm batch_norm instance_norm index_put index_copy index_add scatter scatter_add "
      "slice_scatter select_scatter masked_scatter zero fill "},
-    {same, SIZE_ONLY, ANY, true,
+    {same, false, SW_INFER_ANY, true,
      " acos asin atan cos cosh cumprod cumsum exp exp2 expm1 log log10 log1p log2 log_sigmoid logcumsumexp reciprocal "
-     "rsqrt sigmoid sin sinh sqrt tan tanh erf softmax _softmax log_softmax _log_softmax zeros_like ones_like full_like "
-     "empty_like bitwise_not type_as argsort "},
-    {same, SIZE_ONLY, BOOLEAN, true, " isinf isnan logical_not "},
-    {same, SIZE_ONLY, GIVEN, true, " to _to_copy convert_element_type "},
-    {broadcast, SIZE_ONLY, ANY, false,
+     "rsqrt sigmoid sin sinh sqrt tan tanh erf softmax _softmax log_softmax _log_softmax zeros_like ones_like "
+     "full_like empty_like bitwise_not type_as argsort "},
+    {same, false, SW_INFER_BOOLEAN, true, " isinf isnan logical_not "},
+    {same, false, SW_INFER_GIVEN, true, " to _to_copy convert_element_type "},
+    {broadcast, false, SW_INFER_ANY, false,
      " add sub mul div rsub where maximum minimum pow atan2 hypot fmod remainder floor_divide bitwise_and bitwise_or "
      "bitwise_xor __and__ __or__ __xor__ clamp clamp_min clamp_max lerp addcmul masked_fill "},
-    {broadcast, SIZE_ONLY, BOOLEAN, false, " eq ne lt le gt ge logical_and logical_or logical_xor "},
-    {matmul, SIZE_ONLY, LIKE_SELF, true, " matmul "},
-    {mm, SIZE_ONLY, LIKE_SELF, true, " mm bmm "},
-    {addmm, SIZE_ONLY, LIKE_SELF, true, " addmm "},
-    {linear, SIZE_ONLY, LIKE_SELF, true, " linear "},
-    {reduce, SIZE_ONLY, LIKE_SELF, true, " amax amin "},
-    {reduce, SIZE_ONLY, ANY, true, " sum mean prod any all argmax argmin logsumexp var std max min median mode "},
-    {cat, SIZE_ONLY, ANY, false, " cat "},
-    {embedding, SIZE_ONLY, LIKE_SELF, true, " embedding "},
-    {filled, SIZE_ONLY, ANY, false, " full zeros ones new_full new_zeros new_ones "},
+    {broadcast, false, SW_INFER_BOOLEAN, false, " eq ne lt le gt ge logical_and logical_or logical_xor "},
+    {matmul, false, SW_INFER_LIKE_SELF, true, " matmul "},
+    {mm, false, SW_INFER_LIKE_SELF, true, " mm bmm "},
+    {addmm, false, SW_INFER_LIKE_SELF, true, " addmm "},
+    {linear, false, SW_INFER_LIKE_SELF, true, " linear "},
+    {reduce, false, SW_INFER_LIKE_SELF, true, " amax amin "},
+    {reduce, false, SW_INFER_ANY, true, " sum mean prod any all argmax argmin logsumexp var std max min median mode "},
+    {cat, false, SW_INFER_ANY, false, " cat "},
+    {embedding, false, SW_INFER_LIKE_SELF, true, " embedding "},
+    {filled, false, SW_INFER_ANY, false, " full zeros ones new_full new_zeros new_ones "},
 };
 
-static const struct rule *rule_of(const struct sw_node *n)
+static const struct sw_infer_rule *rule_of(const struct sw_node *n)
 {
   if (!n->schema || !n->n_results || n->results[0] < 0)
     return NULL;
@@ -606,31 +311,34 @@ static const struct rule *rule_of(const struct sw_node *n)
   padded[0] = ' ';
   memcpy(padded + 1, op, len);
   memcpy(padded + 1 + len, " ", 2);
+  for (int i = 0; i < sw_infer__n_views; i++)
+    if (strstr(sw_infer__views[i].ops, padded))
+      return &sw_infer__views[i];
   for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
     if (strstr(rules[i].ops, padded))
       return &rules[i];
   return NULL;
 }
 
-static bool apply(const struct rule *rule, struct call *c)
+static bool apply(const struct sw_infer_rule *rule, struct sw_infer *c)
 {
-  if (rule->needs_self && !self(c))
+  if (rule->needs_self && !sw_infer__self(c))
     return false;
-  c->is_view = rule->kind == VIEW;
+  c->is_view = rule->is_view;
   return rule->infer(c);
 }
 
 bool sw_graph__infer_view(const struct sw_graph *g, const struct sw_node *n, struct sw_shape *out)
 {
-  const struct rule *rule = rule_of(n);
-  struct call c = {.g = g, .n = n, .out = out};
-  if (!self(&c) || !sw_graph__is_sane(self(&c)))
+  const struct sw_infer_rule *rule = rule_of(n);
+  struct sw_infer c = {.g = g, .n = n, .out = out};
+  if (!sw_infer__self(&c) || !sw_graph__is_sane(sw_infer__self(&c)))
     return false;
-  if (rule && n->n_results == 1 && rule->kind == VIEW && apply(rule, &c) && c.is_view)
+  if (rule && n->n_results == 1 && rule->is_view && apply(rule, &c) && c.is_view)
     return true;
   /* an in-place op gives its own argument back */
   if (n->schema && n->n_results == 1 && n->schema->n_returns == 1 && strstr(n->schema->returns[0], "!")) {
-    copy_shape(out, self(&c));
+    sw_infer__copy_shape(out, sw_infer__self(&c));
     return true;
   }
   return false;
@@ -644,14 +352,15 @@ static void describe(struct sw_buf *b, int rank, const int64_t *size)
   sw_buf_puts(b, "]");
 }
 
-static void check_dtype(struct sw_job *job, const struct rule *rule, const struct call *c, const struct sw_value *v)
+static void check_dtype(struct sw_job *job, const struct sw_infer_rule *rule, const struct sw_infer *c,
+                        const struct sw_value *v)
 {
   enum sw_dtype want = SW_N_DTYPES;
-  if (rule->dtype == LIKE_SELF)
-    want = self(c) ? self(c)->dtype : SW_N_DTYPES;
-  else if (rule->dtype == BOOLEAN)
+  if (rule->dtype == SW_INFER_LIKE_SELF)
+    want = sw_infer__self(c) ? sw_infer__self(c)->dtype : SW_N_DTYPES;
+  else if (rule->dtype == SW_INFER_BOOLEAN)
     want = SW_BOOL;
-  else if (rule->dtype == GIVEN) {
+  else if (rule->dtype == SW_INFER_GIVEN) {
     const struct sw_arg *a = sw_node_arg(c->n, "dtype");
     want = a && a->kind == SW_ARG_DTYPE ? a->dtype : SW_N_DTYPES;
   }
@@ -666,12 +375,12 @@ static void check_dtype(struct sw_job *job, const struct rule *rule, const struc
 
 static void check_node(struct sw_job *job, const struct sw_graph *g, const struct sw_node *n)
 {
-  const struct rule *rule = rule_of(n);
+  const struct sw_infer_rule *rule = rule_of(n);
   const struct sw_value *v = rule ? &g->values.v[n->results[0]] : NULL;
   if (!v || v->kind != SW_VALUE_TENSOR || v->size_expr)
     return;
   struct sw_shape s = {0};
-  struct call c = {.g = g, .n = n, .out = &s};
+  struct sw_infer c = {.g = g, .n = n, .out = &s};
   struct sw_fault *f = NULL;
   if (apply(rule, &c)) {
     bool equal = s.rank == v->rank;

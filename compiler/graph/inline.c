@@ -1,5 +1,5 @@
-/* Higher-order ops that only run a graph (wrap_with_set_grad_enabled, wrap_with_autocast: pt2.md section 9) are replaced
- * by the nodes of that graph, at any depth and also inside graphs of cond and while_loop.
+/* Higher-order ops that only run a graph (wrap_with_set_grad_enabled, wrap_with_autocast: pt2.md section 9) are
+ * replaced by the nodes of that graph, at any depth and also inside graphs of cond and while_loop.
  *
  * In an autocast region PyTorch casts the float operands of matmuls and convolutions when they run. The exported graph
  * shows it in the result's dtype only (matmul of two float32 is bfloat16), so the casts are written out here, as
@@ -165,8 +165,10 @@ static bool expand(struct inliner *in, const struct region *r, const struct sw_n
 /* Ops that run in the region's dtype (torch's list for lower precision). */
 static bool is_autocast_op(const char *target)
 {
-  static const char *const packets[] = {"linear", "matmul", "mm",     "bmm",    "addmm",  "baddbmm", "addbmm",
-                                        "addmv",  "mv",     "conv1d", "conv2d", "conv3d", "scaled_dot_product_attention"};
+  static const char *const packets[] = {
+      "linear", "matmul", "mm",     "bmm",    "addmm",  "baddbmm", "addbmm",
+      "addmv",  "mv",     "conv1d", "conv2d", "conv3d", "scaled_dot_product_attention",
+  };
   if (strncmp(target, "aten.", 5))
     return false;
   size_t n = strcspn(target + 5, ".");

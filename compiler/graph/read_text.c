@@ -20,29 +20,37 @@ static bool define(struct sw_text *t, int id, int node, int result)
   return true;
 }
 
-/* "# model.py:12 in layers.0" at the end of a line; any other comment says nothing. */
+/* model.py:12 */
+static bool is_source(const char *s)
+{
+  const char *colon = strrchr(s, ':');
+  return colon && colon > s && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+}
+
+/* "# model.py:12 in layers.0", either half may be missing; any other comment says nothing. */
+static void comment(struct sw_text *t, struct sw_node *n)
+{
+  const char *word[4];
+  int n_words = 0;
+  const char *s = t->s + 1;
+  size_t len;
+  for (; n_words < 4 && (s += strspn(s, " \t"), len = strcspn(s, " \t\r\n")) > 0; s += len)
+    word[n_words++] = sw_arena_strndup(t->job->arena, s, len);
+  bool has_module = n_words >= 2 && n_words <= 3 && !strcmp(word[n_words - 2], "in");
+  bool has_source = (n_words == 1 || (n_words == 3 && has_module)) && is_source(word[0]);
+  if (has_source)
+    n->source = word[0];
+  if (has_module && (has_source || n_words == 2))
+    n->module = word[n_words - 1];
+}
+
+/* Nothing but a comment may follow; that of a node may say where it comes from. */
 static bool end_of_statement(struct sw_text *t, struct sw_node *n)
 {
   sw_text__blanks(t);
   if (*t->s == '#') {
-    const char *s = t->s + 1 + strspn(t->s + 1, " ");
-    int len = (int)strcspn(s, "\r\n"), source = len;
-    while (len && s[len - 1] == ' ')
-      len--;
-    for (int i = 0; i + 4 <= len; i++)
-      if (!strncmp(s + i, " in ", 4))
-        source = i;
-    if (len > 3 && !strncmp(s, "in ", 3))
-      source = -1;
-    int digits = source > 0 ? source : 0;
-    while (digits > 0 && isdigit((unsigned char)s[digits - 1]))
-      digits--;
-    bool is_source = source < 0 || (digits > 1 && digits < source && s[digits - 1] == ':');
-    if (n && is_source && source > 0)
-      n->source = sw_arena_strndup(t->job->arena, s, (size_t)source);
-    if (n && is_source && source < len)
-      n->module = sw_arena_strndup(t->job->arena, s + (source < 0 ? 3 : source + 4),
-                                   (size_t)(len - (source < 0 ? 3 : source + 4)));
+    if (n)
+      comment(t, n);
     t->s += strcspn(t->s, "\n");
   }
   return !*t->s || *t->s == '\n' || sw_text__fail(t, "end of line expected, found %s", sw_text__here(t));
@@ -93,7 +101,7 @@ static bool input_options(struct sw_text *t, struct sw_input *in)
         return sw_text__fail(t, "record is out of range");
       in->record = (int)number;
     } else {
-      return sw_text__fail(t, "there is no option %.60s here; there are device_size, stride_map, persistent, record", w);
+      return sw_text__fail(t, "no option %.60s here; there are device_size, stride_map, persistent, record", w);
     }
   }
   if (n[0] != n[1])
@@ -123,19 +131,33 @@ static bool input(struct sw_text *t, enum sw_input_kind kind, int id)
   return end_of_statement(t, NULL);
 }
 
-/* %flag = literal(3): an argument that was baked into the program */
-static bool literal_input(struct sw_text *t, int id)
+/* %flag = literal(3): an argument that was baked into the program. Nothing can read it, so it is no value. */
+static bool literal_input(struct sw_text *t, const char *name)
 {
-  struct sw_graph *g = t->scope->names.graph;
-  struct sw_input in = {.kind = SW_INPUT_CONSTANT, .value = -1, .record = -1};
-  in.name = g->values.v[id].name;
+  struct sw_input in = {.kind = SW_INPUT_CONSTANT, .name = name, .value = -1, .record = -1};
   if (!sw_text__at(t, "literal"))
-    return sw_text__fail(t, "%%%s needs a type", in.name);
+    return sw_text__fail(t, "%%%s needs a type", name);
   t->s += 7;
   if (!sw_text__expect(t, '(') || !sw_text__argument(t, &in.literal) || !sw_text__expect(t, ')'))
     return false;
-  *SW_PUSH(t->job->arena, &g->inputs) = in;
+  *SW_PUSH(t->job->arena, &t->scope->names.graph->inputs) = in;
   return end_of_statement(t, NULL);
+}
+
+/* The name in `%name =`, which is passed; NULL and nothing passed when a type follows. */
+static const char *untyped_name(struct sw_text *t)
+{
+  struct sw_text ahead = *t;
+  if (!sw_text__skip(&ahead, '%') || (*ahead.s != '"' && !sw_text__in_word(*ahead.s)))
+    return NULL;
+  size_t n = strcspn(ahead.s, "\n"); /* a string without end is reported when the name is read */
+  if (*ahead.s == '"' && !memchr(ahead.s + 1, '"', n - 1))
+    return NULL;
+  const char *name = sw_text__name(&ahead, "name");
+  if (!name || !sw_text__skip(&ahead, '='))
+    return NULL;
+  *t = ahead;
+  return name;
 }
 
 /* -- nodes -- */
@@ -202,6 +224,9 @@ static bool definition(struct sw_text *t, const char *label)
   SW_VEC(int) results = {0};
   struct sw_graph *g = t->scope->names.graph;
   int number = g->nodes.n;
+  const char *untyped = untyped_name(t);
+  if (untyped)
+    return literal_input(t, untyped);
   do {
     sw_text__blanks(t);
     if (sw_text__at(t, "_")) {
@@ -212,8 +237,6 @@ static bool definition(struct sw_text *t, const char *label)
     int id = sw_text__value(t);
     if (id < 0 || !define(t, id, number, results.n))
       return false;
-    if (!results.n && sw_text__skip(t, '='))
-      return literal_input(t, id);
     if (!sw_text__expect(t, ':') || !sw_text__type(t, id))
       return false;
     *SW_PUSH(t->job->arena, &results) = id;
@@ -390,7 +413,8 @@ static struct sw_graph *graph_body(struct sw_text *t, bool is_block)
   struct sw_graph *g = SW_NEW(a, struct sw_graph);
   g->name = g->dialect = "";
   g->form = "text";
-  struct sw_text_scope scope = {.names = {.job = t->job, .graph = g, .values = {.arena = a}}, .blocks_by_name = {.arena = a}};
+  struct sw_text_scope scope = {.names = {.job = t->job, .graph = g, .values = {.arena = a}},
+                                .blocks_by_name = {.arena = a}};
   struct sw_text_scope *outer = t->scope;
   t->scope = &scope;
   bool closed = false;

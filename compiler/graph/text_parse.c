@@ -220,7 +220,8 @@ static bool row_major(struct sw_text *t, struct sw_value *v)
     else if (expr && v->size[d] != 1)
       expr = sw_arena_printf(a, "%" PRId64 "*%s", v->size[d], expr);
     else if (v->size_expr[d])
-      expr = v->stride[d] == 1 ? v->size_expr[d] : sw_arena_printf(a, "%" PRId64 "*(%s)", v->stride[d], v->size_expr[d]);
+      expr = v->stride[d] == 1 ? v->size_expr[d]
+                               : sw_arena_printf(a, "%" PRId64 "*(%s)", v->stride[d], v->size_expr[d]);
     if (!expr)
       continue;
     const struct sw_expr *e = sw_expr_parse(a, expr);
@@ -288,7 +289,8 @@ bool sw_text__type(struct sw_text *t, int id)
       return sw_text__fail(t, "dtype \"%.60s\" is unknown", w);
     good = dims(t, &v.size, &v.size_expr, &v.rank) && placement(t, &v, &t->scope->mentions.v[id].placed);
   }
-  t->scope->names.graph->values.v[id] = v;
+  if (good)
+    t->scope->names.graph->values.v[id] = v;
   return good;
 }
 

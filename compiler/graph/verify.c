@@ -83,6 +83,21 @@ static void check_arg(const struct check *c, int node, const struct sw_arg *a)
   }
 }
 
+/* Operands of a higher-order op: elements of its lists (cond, while_loop; pt2.md section 9). */
+static void check_operands(const struct check *c, const struct sw_node *n)
+{
+  bool known = !strcmp(n->target, "higher_order.cond") || !strcmp(n->target, "higher_order.while_loop");
+  int operands = 0;
+  for (int i = 0; known && i < n->n_args; i++)
+    if (n->args[i].kind == SW_ARG_LIST)
+      operands += n->args[i].list.n;
+  for (int i = 0; known && i < n->n_args; i++)
+    if (n->args[i].kind == SW_ARG_GRAPH && n->args[i].graph->inputs.n != operands)
+      at_node(sw_fault(c->job, SW_INVALID, "%s: graph %s has %d inputs for %d operands", n->name,
+                       n->args[i].graph->name, n->args[i].graph->inputs.n, operands),
+              n);
+}
+
 /* One result a return type; only a Tensor[] has as many as it likes. */
 static void check_results(const struct check *c, const struct sw_node *n)
 {
@@ -99,7 +114,8 @@ static void check_mutation(const struct check *c, const struct sw_output *o, con
 {
   int64_t i = sw_map_get_str(inputs, o->target ? o->target : "");
   if (i < 0) {
-    sw_fault(c->job, SW_INVALID, "output: %s can't be mutated: it is no input and no buffer", o->target)->tensor = o->target;
+    sw_fault(c->job, SW_INVALID, "output: %s can't be mutated: it is no input and no buffer", o->target)->tensor =
+        o->target;
     return;
   }
   if (o->arg.kind != SW_ARG_VALUE || c->graph->values.v[o->arg.value].kind != SW_VALUE_TENSOR)
@@ -135,6 +151,7 @@ static void check_graph(struct sw_job *job, const struct sw_graph *g)
     for (int k = 0; k < n->n_args; k++)
       check_arg(&c, i, &n->args[k]);
     check_results(&c, n);
+    check_operands(&c, n);
   }
   check_outputs(&c);
 }

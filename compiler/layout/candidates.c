@@ -69,13 +69,15 @@ static bool aligned(const struct making *m, int d)
   return m->s->size[d] % m->eps == 0;
 }
 
-/* Every other dim as the stick (best only). */
+/* Every other dim as the stick, whole sticks first, and at last none (best only). */
 static void offer_all(const struct making *m, enum sw_arrangement ea)
 {
   for (int whole = 1; whole >= 0 && m->c->best; whole--)
     for (int d = 0; d < m->s->rank; d++)
       if (aligned(m, d) == whole)
         offer(m, d, ea);
+  if (m->c->best)
+    offer(m, -1, ea);
 }
 
 static void offer_order(const struct making *m, const int *order, int n, enum sw_arrangement ea)
@@ -155,20 +157,32 @@ static bool clean(const struct sw_seen *seen)
   return seen->formed && seen->stick.class <= SW_STICK_LOOP;
 }
 
-static bool is_staggered(enum sw_arrangement a)
+static bool on_loop(const struct sw_coord *c, int loop)
 {
-  return a == SW_EA_DL16_TO_FP32 || a == SW_EA_FP32_TO_DL16;
+  for (int t = 0; t < c->n; t++)
+    if (c->term[t].loop == loop)
+      return true;
+  return false;
+}
+
+/* One element a stick has no order of lanes. */
+static bool is_staggered(const struct sw_layout *l)
+{
+  return (l->arrangement == SW_EA_DL16_TO_FP32 || l->arrangement == SW_EA_FP32_TO_DL16) &&
+         l->stride_map[l->rank - 1] != -1;
 }
 
 /* -- pointwise with one argument (4.3) and conversions of the format (4.11) -- */
 
-static enum sw_arrangement converted_arrangement(enum sw_device_op op, enum sw_arrangement a)
+static enum sw_arrangement converted_arrangement(enum sw_device_op op, const struct sw_layout *l)
 {
+  enum sw_arrangement a = l->arrangement;
+  bool one_lane = l->stride_map[l->rank - 1] == -1;
   switch (op) {
   case SW_OP_DL16TOFP32:
-    return a == SW_EA_STANDARD ? SW_EA_DL16_TO_FP32 : SW_EA_STANDARD;
+    return a == SW_EA_STANDARD && !one_lane ? SW_EA_DL16_TO_FP32 : SW_EA_STANDARD;
   case SW_OP_FP32TODL16:
-    return a == SW_EA_STANDARD ? SW_EA_FP32_TO_DL16 : SW_EA_STANDARD;
+    return a == SW_EA_STANDARD && !one_lane ? SW_EA_FP32_TO_DL16 : SW_EA_STANDARD;
   case SW_OP_QFP8CH:
     return SW_EA_QFP8CH;
   case SW_OP_QFP8WT:
@@ -178,28 +192,45 @@ static enum sw_arrangement converted_arrangement(enum sw_device_op op, enum sw_a
   }
 }
 
-/* The output has the footprint of its operand, lane for lane: [2,96] f16 in 2 tiles of 64 is 4 tiles of 32 in f32,
- * not ceil(96/32) = 3; back it is 2. Rounded up: [4,32] f32 in 1 tile is 1 tile in f16. */
+/* A staggered f32 row has neighbours in different sticks of a pair, so whatever works on it must reach whole pairs; the
+ * loops over a row of 96 reach 3 of 4 sticks. */
+static bool pairs_up(const struct making *m, int stick, enum sw_arrangement ea)
+{
+  return ea != SW_EA_DL16_TO_FP32 || stick < 0 || (m->s->size[stick] + 31) / 32 % 2 == 0;
+}
+
+/* Tiles of a row of the output that has as many lanes as in tiles of `in_eps`. */
+static int64_t tiles_for(const struct making *m, int64_t tiles, int in_eps)
+{
+  return (tiles * in_eps - 1) / m->eps + 1;
+}
+
+/* A layout made from scratch with the footprint that the operand has on this stick. */
+static bool make_rescaled(const struct making *m, int stick, int in_eps, enum sw_arrangement ea, struct sw_layout *out)
+{
+  if (!pairs_up(m, stick, ea) || !make(m, stick, ea, out))
+    return false;
+  for (int j = 0; j < out->rank - 1 && stick >= 0; j++)
+    if (out->stride_map[j] == m->s->stride[stick] * m->eps) {
+      out->device_size[j] = tiles_for(m, (m->s->size[stick] - 1) / in_eps + 1, in_eps);
+      return true;
+    }
+  return stick < 0;
+}
+
+/* The output has the footprint of its operand, lane for lane: [2,120] f16 in 2 tiles of 64 is 4 tiles of 32 in f32;
+ * back it is 2. Rounded up: [4,32] f32 in 1 tile is 1 tile in f16. */
 static void rescale(const struct making *m, int input, const struct sw_layout *l)
 {
   struct sw_seen seen = seen_by(m, input, l);
-  enum sw_arrangement ea = converted_arrangement(m->op->op, l->arrangement);
+  enum sw_arrangement ea = converted_arrangement(m->op->op, l);
   struct sw_layout out;
   if (!clean(&seen))
     return;
   int in_eps = sw_format_eps(l->format), stick = pick(m, &seen.stick), tiles = -1;
   if (!same_frame(m, input)) {
-    if (!make(m, stick, ea, &out))
-      return;
-    if (stick >= 0) {
-      int64_t covered = (m->s->size[stick] - 1) / in_eps * in_eps + in_eps;
-      for (int j = 0; j < out.rank - 1; j++)
-        if (out.stride_map[j] == m->s->stride[stick] * m->eps)
-          tiles = j;
-      if (tiles >= 0)
-        out.device_size[tiles] = (covered - 1) / m->eps + 1;
-    }
-    sw_layout__propose(m->c, m->storage, &out);
+    if (make_rescaled(m, stick, in_eps, ea, &out))
+      sw_layout__propose(m->c, m->storage, &out);
     return;
   }
   out = *l;
@@ -207,19 +238,29 @@ static void rescale(const struct making *m, int input, const struct sw_layout *l
   out.arrangement = ea;
   out.device_size[out.rank - 1] = m->eps;
   if (stick >= 0) {
-    for (int j = 0; j < out.rank - 1; j++) {
-      bool its_tiles = out.device_size[j] == 1 && out.stride_map[j] == m->s->stride[stick] * in_eps;
-      for (int t = 0; t < seen.coord[j].n; t++)
-        its_tiles = its_tiles || seen.coord[j].term[t].loop == seen.stick.loop;
-      if (its_tiles)
+    for (int j = 0; j < out.rank - 1; j++)
+      if (on_loop(&seen.coord[j], seen.stick.loop) ||
+          (out.device_size[j] == 1 && out.stride_map[j] == m->s->stride[stick] * in_eps))
         tiles = j;
-    }
-    if (tiles < 0)
+    if (tiles < 0 || !pairs_up(m, stick, ea))
       return;
-    out.device_size[tiles] = (out.device_size[tiles] * in_eps - 1) / m->eps + 1;
+    out.device_size[tiles] = tiles_for(m, out.device_size[tiles], in_eps);
     out.stride_map[tiles] = m->s->stride[stick] * m->eps;
   }
   sw_layout__propose(m->c, m->storage, &out);
+}
+
+/* Profile best: f16 operands can be moved first, so every stick will do that pairs up. */
+static void offer_rescaled(const struct making *m, int input)
+{
+  const struct sw_layout *l = &layouts(m, input)->v[0];
+  struct sw_layout out;
+  if (!m->c->best || l->format != SW_FORMAT_FP16 || l->arrangement != SW_EA_STANDARD)
+    return;
+  for (int d = 0; d < m->s->rank; d++)
+    if (m->s->size[d] > 1 &&
+        make_rescaled(m, d, sw_format_eps(l->format), converted_arrangement(m->op->op, l), &out))
+      sw_layout__propose(m->c, m->storage, &out);
 }
 
 static bool rescales(const struct sw_op *op)
@@ -258,11 +299,10 @@ static void one_argument(const struct making *m, int input)
       if (d != stick && aligned(m, d))
         offer(m, d, SW_EA_STANDARD);
   }
-  if (!rescales(m->op)) {
+  if (rescales(m->op))
+    offer_rescaled(m, input);
+  else
     offer_all(m, SW_EA_STANDARD);
-    if (m->c->best)
-      offer(m, -1, SW_EA_STANDARD);
-  }
 }
 
 /* -- pointwise with several arguments (4.4) -- */
@@ -352,17 +392,20 @@ static void promote(const struct making *m, const int *input, int n_inputs)
   }
 }
 
-static const char *several_arguments(const struct making *m, const int *input, int n_inputs)
+/* Lane orders among the candidates of an argument, as bits; STANDARD where one lane a stick counts. */
+static unsigned arrangements(const struct making *m, int input)
 {
-  enum sw_arrangement ea = SW_EA_STANDARD;
-  for (int i = 0; i < n_inputs; i++) {
-    enum sw_arrangement a = layouts(m, input[i])->v[0].arrangement;
-    if (is_staggered(a) && is_staggered(ea) && a != ea)
-      return "operands whose lanes are in different orders (element arrangement): convert one of them";
-    if (is_staggered(a))
-      ea = a;
+  unsigned all = 0;
+  for (int k = 0; k < layouts(m, input)->n; k++) {
+    const struct sw_layout *l = &layouts(m, input)->v[k];
+    all |= 1u << (is_staggered(l) ? l->arrangement : SW_EA_STANDARD);
   }
-  for (int i = 0; i < n_inputs && ea && !m->c->best; i++) /* in best pairs are looked at one by one */
+  return all;
+}
+
+static const char *mixed_arrangements(const struct making *m, const int *input, int n_inputs, enum sw_arrangement ea)
+{
+  for (int i = 0; i < n_inputs; i++)
     for (int k = 0; k < layouts(m, input[i])->n; k++) {
       const struct sw_layout *l = &layouts(m, input[i])->v[k];
       if (l->arrangement == SW_EA_STANDARD && l->stride_map[l->rank - 1] != -1)
@@ -371,6 +414,34 @@ static const char *several_arguments(const struct making *m, const int *input, i
                                "stick, another operand is in order %s",
                                operand(m, input[i])->name, sw_arrangement_name(ea));
     }
+  return NULL;
+}
+
+/* Outputs with their lanes in order `ea`. */
+static void sticks_of_arguments(const struct making *m, const int *input, int n_inputs, const struct sticks *e,
+                                enum sw_arrangement ea)
+{
+  if (!e->all.n)
+    try_stick(m, input, n_inputs, -1, ea);
+  for (int loop = -1; loop < m->op->n_loops; loop++)
+    for (int i = 0; i < e->all.n; i++)
+      if (e->all.v[i].loop == loop && e->all.v[i].class <= SW_STICK_LOOP)
+        try_stick(m, input, n_inputs, pick(m, &e->all.v[i]), ea);
+}
+
+static const char *several_arguments(const struct making *m, const int *input, int n_inputs)
+{
+  unsigned all = 0, staggered = 1u << SW_EA_DL16_TO_FP32 | 1u << SW_EA_FP32_TO_DL16;
+  for (int i = 0; i < n_inputs; i++)
+    all |= arrangements(m, input[i]);
+  enum sw_arrangement ea = all >> SW_EA_DL16_TO_FP32 & 1   ? SW_EA_DL16_TO_FP32
+                           : all >> SW_EA_FP32_TO_DL16 & 1 ? SW_EA_FP32_TO_DL16
+                                                           : SW_EA_STANDARD;
+  if ((all & staggered) == staggered && !m->c->best)
+    return "operands whose lanes are in different orders (element arrangement): convert one of them";
+  const char *why = ea && !m->c->best ? mixed_arrangements(m, input, n_inputs, ea) : NULL;
+  if (why)
+    return why;
 
   struct sticks e = {0};
   collect_sticks(m, input, n_inputs, &e);
@@ -378,17 +449,12 @@ static const char *several_arguments(const struct making *m, const int *input, i
   for (int i = 0; i < n_inputs && same; i++)
     same = layouts(m, input[i])->n == 1 && same_frame(m, input[i]) &&
            sw_format_eps(layouts(m, input[i])->v[0].format) == m->eps;
-  if (same) {
+  if (same && !ea) {
     struct sw_layout l = layouts(m, input[0])->v[0];
     l.format = m->format;
     sw_layout__propose(m->c, m->storage, &l);
-  } else if (!e.all.n) {
-    try_stick(m, input, n_inputs, -1, ea);
   } else {
-    for (int loop = -1; loop < m->op->n_loops; loop++)
-      for (int i = 0; i < e.all.n; i++)
-        if (e.all.v[i].loop == loop && e.all.v[i].class <= SW_STICK_LOOP)
-          try_stick(m, input, n_inputs, pick(m, &e.all.v[i]), ea);
+    sticks_of_arguments(m, input, n_inputs, &e, ea);
   }
   if (!ea) {
     for (int d = 0; d < m->s->rank; d++)
@@ -396,6 +462,10 @@ static const char *several_arguments(const struct making *m, const int *input, i
         try_stick(m, input, n_inputs, d, ea);
     promote(m, input, n_inputs);
     offer_all(m, ea);
+  } else if (m->c->best) { /* which operands go together, the pairs decide */
+    for (int a = 0; a < SW_N_ARRANGEMENTS; a++)
+      if ((all & (staggered | 1u << SW_EA_STANDARD)) >> a & 1)
+        sticks_of_arguments(m, input, n_inputs, &e, (enum sw_arrangement)a);
   }
   return NULL;
 }
@@ -487,7 +557,7 @@ static void clone(const struct making *m, int input)
 {
   int order[SW_MAX_RANK];
   enum sw_arrangement ea = SW_EA_STANDARD;
-  if (is_staggered(layouts(m, input)->v[0].arrangement))
+  if (is_staggered(&layouts(m, input)->v[0]))
     ea = layouts(m, input)->v[0].arrangement;
   for (int d = 0; d < m->s->rank; d++)
     order[d] = d;

@@ -35,11 +35,26 @@ static void start(struct sw_choosing *c)
   c->choice->solver = solvers[c->o->solver];
 }
 
+/* For reports, also of failures. */
+static void list_candidates(struct sw_choosing *c)
+{
+  c->choice->n_candidates = c->n_storages;
+  c->choice->candidates = SW_NEW_N(c->job->arena, struct sw_candidates, c->n_storages + 1);
+  for (int s = 0; s < c->n_storages; s++) {
+    struct sw_candidates *k = &c->choice->candidates[s];
+    k->n = c->candidates[s].n;
+    k->pinned = c->pinned[s];
+    if (k->n)
+      k->v = sw_arena_copy(c->job->arena, c->candidates[s].v, (size_t)k->n, sizeof *k->v);
+  }
+}
+
 static enum sw_rc run(struct sw_choosing *c)
 {
   struct sw_problem q;
   sw_layout__load_candidates(c);
   sw_layout__op_candidates(c);
+  list_candidates(c);
   if (c->job->worst != SW_OK)
     return c->job->worst;
   sw_layout__build(c, &q);

@@ -212,17 +212,10 @@ static void serve(struct sw_choosing *c, struct sw_problem *q, const struct sw_r
 
 static void place_layouts(struct sw_choosing *c, const struct sw_problem *q)
 {
-  struct sw_choice *x = c->choice;
-  x->n_candidates = c->n_storages;
-  x->candidates = SW_NEW_N(c->job->arena, struct sw_candidates, c->n_storages + 1);
   for (int s = 0; s < c->n_storages; s++) {
-    int n = c->candidates[s].n;
-    struct sw_candidates *k = &x->candidates[s];
-    k->n = n;
-    k->pinned = c->pinned[s];
-    if (!n)
+    struct sw_candidates *k = &c->choice->candidates[s];
+    if (!k->n)
       continue;
-    k->v = sw_arena_copy(c->job->arena, c->candidates[s].v, (size_t)n, sizeof *k->v);
     k->chosen = q->variable[s] >= 0 ? q->labels[q->variable[s]] : 0;
     c->p->storages.v[s].layout = &k->v[k->chosen];
   }

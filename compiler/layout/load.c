@@ -315,15 +315,48 @@ static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool fr
   if (!free_layout && c->candidates[i].n)
     return;
   sw_layout__propose(c, i, &plain);
-  for (int d = s->rank - 1; d >= 0 && free_layout; d--)
-    if (s->size[d] > 1 && stick_last(s, f, d, &l))
+  for (int d = s->rank - 1; d >= -1 && free_layout; d--)
+    if ((d < 0 || s->size[d] > 1) && stick_last(s, f, d, &l))
       sw_layout__propose(c, i, &l);
+}
+
+/* Where a matmul reads all of a loaded tensor through loops that are not its dims, a layout by those loops: filters
+ * [64,8,3,3] as a matrix [64,72]. */
+static void propose_as_read(struct sw_choosing *c, const struct sw_op *op, int input)
+{
+  int storage = op->in[input].storage;
+  const struct sw_storage *s = &c->p->storages.v[storage];
+  struct sw_need need = sw_layout__need(c, op, input);
+  int64_t size[SW_MAX_LOOPS], stride[SW_MAX_LOOPS], n_read = 1, n = 1;
+  int order[SW_MAX_LOOPS], rank = 0, k = 0, stick = -1;
+  if (need.kind != SW_NEED_LOOP || need.loop < 0 || op->in[input].offset || op->in[input].index_input >= 0)
+    return;
+  for (int d = 0; d < s->rank; d++)
+    n *= s->size[d];
+  for (int l = 0; l < op->n_loops; l++) {
+    if (!op->in[input].step[l])
+      continue;
+    stick = l == need.loop ? rank : stick;
+    size[rank] = op->range[l];
+    stride[rank++] = op->in[input].step[l];
+    n_read *= op->range[l];
+  }
+  if (n_read != n || stick < 0 || rank > 6)
+    return;
+  for (int d = 0; d < rank; d++)
+    if (d != stick)
+      order[k++] = d;
+  order[k++] = stick;
+  struct sw_layout l;
+  if (sw_layout_make(&l, sw_format_of(s->dtype), SW_EA_STANDARD, rank, size, stride, order, k) && holds(s, &l))
+    sw_layout__propose(c, storage, &l);
 }
 
 void sw_layout__load_candidates(struct sw_choosing *c)
 {
   const struct sw_graph *g = c->p->graph;
   unsigned char *roles = value_roles(c);
+  bool *free_layout = SW_NEW_N(c->arena, bool, c->n_storages + 1);
   pins(c);
   for (int i = 0; i < c->n_storages; i++) {
     const struct sw_storage *s = &c->p->storages.v[i];
@@ -332,8 +365,13 @@ void sw_layout__load_candidates(struct sw_choosing *c)
     bool ours = s->kind != SW_STORAGE_INPUT && !c->written[i];
     int value = g && s->input >= 0 ? g->inputs.v[s->input].value : -1;
     enum role role = s->kind == SW_STORAGE_PARAMETER && value >= 0 ? (enum role)roles[value] : ROLE_NONE;
-    propose_loaded(c, i, role, ours && c->best && c->o->free_weights);
+    free_layout[i] = ours && c->best && c->o->free_weights;
+    propose_loaded(c, i, role, free_layout[i]);
   }
+  for (int i = 0; i < c->p->ops.n; i++)
+    for (int k = 0; k < c->p->ops.v[i].n_in; k++)
+      if (free_layout[c->p->ops.v[i].in[k].storage])
+        propose_as_read(c, &c->p->ops.v[i], k);
   for (int i = 0; i < c->p->steps.n; i++) {
     if (!c->p->steps.v[i].is_host)
       continue;

@@ -92,11 +92,14 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
 {
   enum sw_arrangement a = from->arrangement, b = to->arrangement;
   bool staggered = a == SW_EA_DL16_TO_FP32 || a == SW_EA_FP32_TO_DL16;
+  bool one_lane = seen->stick.class == SW_STICK_ZERO && a != SW_EA_EXX2;
   switch (op->op) {
   case SW_OP_DL16TOFP32:
-    return (a == SW_EA_STANDARD && b == SW_EA_DL16_TO_FP32) || (a == SW_EA_FP32_TO_DL16 && b == SW_EA_STANDARD);
+    return (a == SW_EA_STANDARD && b == SW_EA_DL16_TO_FP32) || (a == SW_EA_FP32_TO_DL16 && b == SW_EA_STANDARD) ||
+           one_lane;
   case SW_OP_FP32TODL16:
-    return (a == SW_EA_STANDARD && b == SW_EA_FP32_TO_DL16) || (a == SW_EA_DL16_TO_FP32 && b == SW_EA_STANDARD);
+    return (a == SW_EA_STANDARD && b == SW_EA_FP32_TO_DL16) || (a == SW_EA_DL16_TO_FP32 && b == SW_EA_STANDARD) ||
+           one_lane;
   case SW_OP_FP8TODL16:
     return !staggered && b == SW_EA_STANDARD;
   case SW_OP_QFP8CH:
@@ -117,9 +120,7 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
   }
   if (a == SW_EA_EXX2 || b == SW_EA_EXX2)
     return a == b;
-  if (seen->stick.class == SW_STICK_ZERO)
-    return true;
-  if (seen->stick.class == SW_STICK_LOOP && sw_layout__reduced_loops(op) >> seen->stick.loop & 1)
+  if (one_lane || (seen->stick.loop >= 0 && sw_layout__reduced_loops(op) >> seen->stick.loop & 1))
     return true;
   return a == b;
 }
@@ -144,6 +145,9 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
   }
   if (op->op == SW_OP_PROD && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1)
     return "a product does not run along the stick";
+  if (from->format == SW_FORMAT_FP32 && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1 &&
+      op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
+    return "a float32 reduction along a stick that is not full";
   if (!arrangement_fits(op, from, seen, to))
     return "its lanes are in another order (element arrangement)";
   if (!changes_format(op) && op->op != SW_OP_MATMULFP8 && s->loop >= 0 && s->loop == to_seen->stick.loop &&
@@ -291,7 +295,7 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
       continue;
     if (expand && !sw_layout__expanded(&slice, &seen, &middle))
       continue;
-    cost += sw_layout__conversion_cost(c, &slice.layout) + (expand ? sw_layout__conversion_cost(c, &middle) : 0);
+    cost += expand ? 2 * sw_layout__conversion_cost(c, &middle) : sw_layout__conversion_cost(c, &slice.layout);
     *out = (struct sw_outcome){SW_CONVERT, d, -1, 1 + loop, expand, cost, 0, out->why};
     return;
   }
@@ -340,75 +344,95 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
 
 /* -- copies of a slice -- */
 
-/* Splits loop l of the operand where it runs over several host dims, innermost part first: 100 rows of 128 over
- * [50,8,32] are 2 steps of 128 inside 50 steps of 256. Only even splits. */
-static bool add_split(const struct sw_storage *s, int64_t step, int64_t out_step, int64_t range, bool whole,
-                      struct sw_op *op)
+/* A loop of the copy: over the operand and over the copy. */
+struct run {
+  int64_t range, step, out_step;
+};
+
+/* Adds a run to the op, split where it goes over several host dims: 100 rows of 128 over [50,8,32] are 2 steps of 128
+ * inside 50 steps of 256. Only even splits. */
+static bool add_split(const struct sw_storage *s, struct run r, struct sw_op *op)
 {
-  int64_t part[SW_MAX_LOOPS][3];
+  struct run part[SW_MAX_LOOPS];
   int n = 0;
-  while (!whole && n < SW_MAX_LOOPS - 1) {
+  while (n < SW_MAX_LOOPS - 1) {
     int64_t next = 0;
     for (int d = 0; d < s->rank; d++)
-      if (s->size[d] > 1 && s->stride[d] > step && s->stride[d] % step == 0 && (!next || s->stride[d] < next))
+      if (s->size[d] > 1 && s->stride[d] > r.step && s->stride[d] % r.step == 0 && (!next || s->stride[d] < next))
         next = s->stride[d];
-    int64_t q = next ? next / step : range;
-    if (q >= range || range % q)
+    int64_t q = next ? next / r.step : r.range;
+    if (q >= r.range || r.range % q)
       break;
-    part[n][0] = q;
-    part[n][1] = step;
-    part[n++][2] = out_step;
-    step = next;
-    out_step *= q;
-    range /= q;
+    part[n++] = (struct run){q, r.step, r.out_step};
+    r = (struct run){r.range / q, next, r.out_step * q};
   }
-  part[n][0] = range;
-  part[n][1] = step;
-  part[n++][2] = out_step;
+  part[n++] = r;
   if (op->n_loops + n > SW_MAX_LOOPS)
     return false;
   while (n-- > 0) {
-    op->range[op->n_loops] = part[n][0];
-    op->in[0].step[op->n_loops] = part[n][1];
-    op->out.step[op->n_loops++] = part[n][2];
+    op->range[op->n_loops] = part[n].range;
+    op->in[0].step[op->n_loops] = part[n].step;
+    op->out.step[op->n_loops++] = part[n].out_step;
   }
   return true;
 }
 
+/* The copy lies in memory as the operand does, largest step outermost, so that loops that are one walk through the
+ * operand are one walk through the copy: heads [2,2,40,32] of rows [80,64] are 80 rows, 2 heads, 32 elements. */
 bool sw_layout__slice(const struct sw_choosing *c, const struct sw_op *op, int input, int loop, struct sw_slice *out)
 {
   const struct sw_access *x = &op->in[input];
   const struct sw_storage *s = &c->p->storages.v[x->storage];
-  int order[SW_MAX_RANK], n = 0, stick = -1, loops[SW_MAX_LOOPS];
-  *out = (struct sw_slice){.shape = {.dtype = s->dtype}, .read = {.index_input = -1}};
+  int loops[SW_MAX_LOOPS], by_step[SW_MAX_LOOPS], order[SW_MAX_RANK], n = 0, k = 0;
+  *out = (struct sw_slice){.shape = {.dtype = s->dtype}, .read = {.index_input = -1}, .stick = -1};
   for (int l = 0; l < op->n_loops; l++)
     if (x->step[l] || l == loop) {
       if (l == loop)
-        stick = out->stick = n;
+        out->stick = n;
+      int at = n;
+      for (; at > 0 && x->step[loops[by_step[at - 1]]] < x->step[l]; at--)
+        by_step[at] = by_step[at - 1];
+      by_step[at] = n;
       loops[n] = l;
       out->shape.size[n++] = op->range[l];
     }
-  if (stick < 0 || n < 2 || n > 6)
+  if (out->stick < 0 || n < 2 || n > 6)
     return false;
   out->shape.rank = n;
   int64_t step = 1;
-  for (int d = n - 1; d >= 0; d--) {
+  for (int i = n - 1; i >= 0; i--) {
+    int d = by_step[i];
     out->shape.stride[d] = out->read.step[loops[d]] = step;
     step *= out->shape.size[d];
   }
-  int k = 0;
   for (int d = 0; d < n; d++)
-    if (d != stick)
+    if (d != out->stick)
       order[k++] = d;
-  order[k++] = stick;
+  order[k++] = out->stick;
   if (!sw_layout_make(&out->layout, SW_FORMAT_FP16, SW_EA_STANDARD, n, out->shape.size, out->shape.stride, order, k))
     return false;
   out->op = (struct sw_op){.op = SW_OP_IDENTITY, .role = SW_ROLE_CONVERSION, .n_in = 1};
   out->op.in[0] = (struct sw_access){.storage = x->storage, .offset = x->offset, .index_input = -1};
   out->op.out = (struct sw_access){.index_input = -1};
-  for (int d = 0; d < n; d++)
-    if (!add_split(s, x->step[loops[d]], out->shape.stride[d], out->shape.size[d], d == stick, &out->op))
+  for (int i = 0; i < n; i++) {
+    int d = by_step[i];
+    struct run r = {out->shape.size[d], x->step[loops[d]], out->shape.stride[d]};
+    for (; d != out->stick && i + 1 < n && by_step[i + 1] != out->stick; i++) {
+      int e = by_step[i + 1];
+      if (r.step != x->step[loops[e]] * out->shape.size[e])
+        break;
+      r = (struct run){r.range * out->shape.size[e], x->step[loops[e]], out->shape.stride[e]};
+    }
+    if (d == out->stick) {
+      if (out->op.n_loops == SW_MAX_LOOPS)
+        return false;
+      out->op.range[out->op.n_loops] = r.range;
+      out->op.in[0].step[out->op.n_loops] = r.step;
+      out->op.out.step[out->op.n_loops++] = r.out_step;
+    } else if (!add_split(s, r, &out->op)) {
       return false;
+    }
+  }
   out->op.n_written = out->op.n_loops;
   return true;
 }

@@ -21,21 +21,50 @@ static void slices_of(const struct sw_op *op, int core, int64_t slice[SW_MAX_LOO
   sw_core_slices(op->n_loops, op->plan->split, first, core, slice);
 }
 
-/* The loop that runs over a whole device dim of `size` in steps of `eps` elements (1, or a stick), or -1: none, the
- * dim is not cut. */
-static enum sw_lx_reason loop_of(const struct sw_op *op, const struct sw_coord *c, int64_t size, int64_t eps, int *loop)
+/* One device dim of an access: the loop that walks along it (-1: none), in steps of `den` elements of the loop. */
+struct walk {
+  int loop;
+  int64_t den, mod;
+};
+
+static enum sw_lx_reason walk_of(const struct sw_coord *c, int64_t size, struct walk *w)
 {
-  *loop = -1;
+  *w = (struct walk){.loop = -1, .den = 1};
   if (c->index || c->constant)
     return c->index ? SW_LX_INDEX_REASON : SW_LX_PARTIAL_REASON;
   if (!c->n)
     return size == 1 ? SW_LX_FITS : SW_LX_GAP_REASON;
-  const struct sw_term *t = &c->term[0];
-  if (c->n > 1 || t->num != 1 || t->mod || (t->den > 1 && t->den != eps))
+  if (c->n > 1 || c->term[0].num != 1)
     return SW_LX_PARTIAL_REASON;
-  int64_t den = t->den > 1 ? t->den : 1;
-  *loop = t->loop;
-  return (op->range[t->loop] + den - 1) / den == size ? SW_LX_FITS : SW_LX_GAP_REASON;
+  *w = (struct walk){c->term[0].loop, c->term[0].den > 1 ? c->term[0].den : 1, c->term[0].mod};
+  return SW_LX_FITS;
+}
+
+/* Whether the dims that loop `v` walks along are its digits, all of them and side by side: a loop over 8 on dims 2, 4
+ * has the digits v div 4 and v mod 4. `lane` is the size of the lowest digit if that is in the stick, else 1. A core's
+ * part is dense in LX, so that dims side by side may be seen as one; but only a loop with one dim may be cut. */
+static enum sw_lx_reason check_digits(const struct sw_op *op, const struct sw_layout *l, const struct walk *w, int v,
+                                      int64_t lane)
+{
+  int64_t below = lane;
+  int inner = -1;
+  for (int d = l->rank - 2; d >= 0; d--) {
+    if (w[d].loop != v)
+      continue;
+    for (int between = d + 1; between < inner; between++)
+      if (l->device_size[between] > 1)
+        return SW_LX_PARTIAL_REASON;
+    if (w[d].den != below || (inner >= 0 && op->plan->split[v] > 1))
+      return SW_LX_PARTIAL_REASON;
+    int64_t end = below * l->device_size[d];
+    if (w[d].mod ? w[d].mod != end : (op->range[v] + lane - 1) / lane * lane != end)
+      return w[d].mod ? SW_LX_PARTIAL_REASON : SW_LX_GAP_REASON;
+    below = end;
+    inner = d;
+  }
+  if (below < op->range[v] || (inner < 0 && op->plan->split[v] > 1)) /* not all of it, or cut inside a stick */
+    return SW_LX_PARTIAL_REASON;
+  return SW_LX_FITS;
 }
 
 enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *op, int operand,
@@ -44,6 +73,7 @@ enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *o
   const struct sw_access *x = operand < 0 ? &op->out : &op->in[operand];
   const struct sw_layout *l = p->storages.v[x->storage].layout;
   struct sw_coord coord[SW_MAX_DEVICE_RANK];
+  struct walk w[SW_MAX_DEVICE_RANK];
   if (x->index_input >= 0)
     return SW_LX_INDEX_REASON;
   if (!sw_layout_coords(l, op, x, coord))
@@ -52,36 +82,32 @@ enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *o
   out->rank = l->rank;
   out->cores = op->plan->cores;
   int64_t eps = l->device_size[l->rank - 1];
-  int loop[SW_MAX_DEVICE_RANK];
   const struct sw_coord *lane = &coord[l->rank - 1];
   if (lane->constant || lane->index || lane->n > 1 ||
       (lane->n && (lane->term[0].num != 1 || lane->term[0].den > 1 || (lane->term[0].mod && lane->term[0].mod != eps))))
     return SW_LX_PARTIAL_REASON;
   for (int d = 0; d + 1 < l->rank; d++) {
-    enum sw_lx_reason why = loop_of(op, &coord[d], l->device_size[d], eps, &loop[d]);
+    enum sw_lx_reason why = walk_of(&coord[d], l->device_size[d], &w[d]);
     if (why != SW_LX_FITS)
       return why;
-    out->factor[d] = loop[d] < 0 ? 1 : op->plan->split[loop[d]];
-    for (int e = 0; e < d; e++) /* a diagonal */
-      if (loop[d] >= 0 && loop[e] == loop[d])
-        return SW_LX_PARTIAL_REASON;
+    out->factor[d] = w[d].loop < 0 ? 1 : op->plan->split[w[d].loop];
     if (l->device_size[d] % out->factor[d])
       return SW_LX_GAP_REASON;
   }
-  /* Lanes of a loop that has no tile dim: it is all in one stick, and then it is not cut. */
   out->factor[l->rank - 1] = 1;
-  if (lane->n) {
-    bool has_tiles = false;
+  for (int v = 0; v < op->n_loops; v++) {
+    bool is_lane = lane->n && lane->term[0].loop == v, walks = is_lane;
     for (int d = 0; d + 1 < l->rank; d++)
-      has_tiles |= loop[d] == lane->term[0].loop;
-    if (!has_tiles && (op->range[lane->term[0].loop] > eps || op->plan->split[lane->term[0].loop] > 1))
-      return SW_LX_PARTIAL_REASON;
+      walks |= w[d].loop == v;
+    enum sw_lx_reason why = walks ? check_digits(op, l, w, v, is_lane ? eps : 1) : SW_LX_FITS;
+    if (why != SW_LX_FITS)
+      return why;
   }
   for (int c = 0; c < out->cores; c++) {
     int64_t slice[SW_MAX_LOOPS];
     slices_of(op, c, slice);
     for (int d = 0; d + 1 < l->rank; d++)
-      out->slice[d][c] = loop[d] < 0 ? 0 : (signed char)slice[loop[d]];
+      out->slice[d][c] = w[d].loop < 0 ? 0 : (signed char)slice[w[d].loop];
   }
   return SW_LX_FITS;
 }

@@ -39,6 +39,12 @@ enum sw_work_kind {
   SW_WORK_TOPK,
 };
 
+/* A split given by the user. */
+struct sw_hint {
+  const char *var;
+  int64_t slices;
+};
+
 struct sw_work {
   const char *op; /* for messages */
   enum sw_work_kind kind;
@@ -53,6 +59,8 @@ struct sw_work {
   int window;           /* kernel window: that many last variables stay whole */
   bool greedy_only;     /* a matmul that the cost model leaves alone */
   bool pads_output;     /* emission masks or pads stick dims of the output too */
+  const struct sw_hint *hint; /* in order of importance; with any, the planner adds nothing of its own */
+  int n_hints;
   bool whole_padded;    /* what is padded or masked is never cut, not even for the span */
 };
 
@@ -90,6 +98,8 @@ enum sw_rc sw_divide_for_span(struct sw_job *job, const struct sw_work *w, int64
 /* False when this op is none of the cost model's business. */
 bool sw_divide_matmul(const struct sw_work *w, const struct sw_work_limits *limits, const int64_t *committed,
                       const int64_t *greedy, int64_t *split);
+enum sw_rc sw_divide_hinted(struct sw_job *job, const struct sw_work *w, const struct sw_work_limits *limits,
+                            int64_t *split);
 void sw_divide_greedy(const struct sw_work *w, const struct sw_work_limits *limits, const int64_t *committed,
                       int64_t *split);
 
@@ -125,8 +135,10 @@ struct sw_menu {
 enum sw_rc sw_work_menu(struct sw_job *job, struct sw_arena *arena, const struct sw_work *w, struct sw_menu *out);
 
 /* The numbers of an op whose storages have layouts. */
-enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int op,
-                      struct sw_work *out);
+enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
+                      const struct sw_op *op, struct sw_work *out);
+/* Whether option split "NAME=.." means this op. */
+bool sw_split_names(const char *split, const struct sw_op *op);
 /* One tensor of it. False when the access has no device coordinates. */
 bool sw_work_tensor_of(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
                        struct sw_work_tensor *out);

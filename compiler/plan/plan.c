@@ -11,9 +11,25 @@
 
 #include <string.h>
 
+/* A split for an op that does not exist is a slip of the user's. */
+static enum sw_rc check_given_splits(struct sw_job *job, const struct sw_options *o, const struct sw_program *p)
+{
+  for (int i = 0; i < o->splits.n; i++) {
+    int op = 0;
+    while (op < p->ops.n && !sw_split_names(o->splits.v[i], &p->ops.v[op]))
+      op++;
+    if (op < p->ops.n)
+      continue;
+    sw_fault(job, SW_USAGE, "option split: there is no such op: %s", o->splits.v[i])->advice =
+        "see ops[].name of a result without this option";
+    return SW_USAGE;
+  }
+  return SW_OK;
+}
+
 enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, struct sw_program *p)
 {
-  enum sw_rc worst = SW_OK;
+  enum sw_rc worst = check_given_splits(job, o, p);
   struct sw_work *w = SW_NEW(job->arena, struct sw_work);
   for (int i = 0; i < p->ops.n; i++) {
     struct sw_op *op = &p->ops.v[i];
@@ -22,7 +38,7 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
       plan->split[l] = 1;
     op->plan = plan;
     int faults = job->faults.n;
-    enum sw_rc rc = sw_work_of(job, o, p, i, w);
+    enum sw_rc rc = sw_work_of(job, o, p, op, w);
     if (rc == SW_OK)
       rc = sw_divide(job, w, plan->split);
     for (; faults < job->faults.n; faults++)
@@ -38,6 +54,7 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
 enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
 {
   struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
+  SW_TRY(sw_cut_pieces(job, o, p));
   SW_TRY(sw_divide_program(job, o, p));
   sw_cut_kernels(job, o, p, plan);
   if (o->profile == SW_PROFILE_BEST)

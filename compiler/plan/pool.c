@@ -3,13 +3,14 @@
  * Profile torch-spyre repeats the reference's allocator: in order of birth, the first free block that is large enough,
  * blocks freed only before the step, never merged. Profile best packs the same storages as low as it can
  * (solver/place). In both a block that is read at a step is not written at that step: cores do not wait for each other
- * inside an op. Unlike the reference a storage that is written several times is born at its first write. */
+ * inside an op. */
 #include "compiler/plan/liveness.h"
 #include "compiler/plan/scratchpad.h"
 
 #include "base/options.h"
 #include "solver/place/place.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A segment of 16 GiB without 2 GiB. */
@@ -108,11 +109,56 @@ static bool is_candidate(const struct sw_storage *s, const struct sw_life *l)
          !l->outside && l->n_writes && l->n_reads && l->touch[0].operand < 0;
 }
 
+/* Whether no two tenants that are alive at the same step share a byte. */
+static bool is_legal(struct sw_job *job, const struct tenants *x)
+{
+  struct sw_place_problem problem = {.capacity = POOL_LIMIT, .alignment = 1};
+  int64_t value, peak;
+  for (int k = 0; k < x->n; k++)
+    sw_place_add(job, &problem, "", x->bytes[k], x->first[k], x->last[k] + 1, 0);
+  return !sw_place_check(job, &problem, x->offset, &value, &peak);
+}
+
+struct birth {
+  int step, tenant;
+};
+
+static int by_step(const void *a, const void *b)
+{
+  return ((const struct birth *)a)->step - ((const struct birth *)b)->step;
+}
+
+/* The reference's offsets. There every write of a storage asks for a block of its own, held up to the last read, and
+ * the last one is where the storage is. That is taken as long as the earlier writes hit nobody there; else births are
+ * the first writes. */
+static int64_t as_reference(struct sw_job *job, struct sw_arena *arena, const struct sw_life *lives, struct tenants *x)
+{
+  SW_VEC(struct birth) births = {0};
+  for (int k = 0; k < x->n; k++) {
+    const struct sw_life *l = &lives[x->storage[k]];
+    for (int t = 0; t < l->n; t++)
+      if (l->touch[t].operand < 0)
+        *SW_PUSH(arena, &births) = (struct birth){l->touch[t].tick, k};
+  }
+  qsort(births.v, (size_t)births.n, sizeof *births.v, by_step);
+  int *first = SW_NEW_N(arena, int, births.n), *last = SW_NEW_N(arena, int, births.n);
+  int64_t *bytes = SW_NEW_N(arena, int64_t, births.n), *offset = SW_NEW_N(arena, int64_t, births.n);
+  for (int k = 0; k < births.n; k++) {
+    first[k] = births.v[k].step;
+    last[k] = x->last[births.v[k].tenant];
+    bytes[k] = x->bytes[births.v[k].tenant];
+  }
+  int64_t size = sw_pool_first_fit(arena, births.n, bytes, first, last, POOL_LIMIT, offset);
+  for (int k = 0; k < births.n; k++)
+    x->offset[births.v[k].tenant] = offset[k];
+  return is_legal(job, x) ? size : sw_pool_first_fit(arena, x->n, x->bytes, x->first, x->last, POOL_LIMIT, x->offset);
+}
+
 static enum sw_rc plan_pool(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
-                            struct tenants *x, struct sw_kernel *kernel)
+                            const struct sw_life *lives, struct tenants *x, struct sw_kernel *kernel)
 {
   struct sw_arena *arena = sw_arena_new(job->arena, SIZE_MAX);
-  int64_t size = sw_pool_first_fit(arena, x->n, x->bytes, x->first, x->last, POOL_LIMIT, x->offset);
+  int64_t size = as_reference(job, arena, lives, x);
   enum sw_rc rc = o->profile == SW_PROFILE_BEST ? pack(job, o, p, x, &size) : SW_OK;
   sw_arena_free(arena);
   for (int k = 0; k < x->n && rc == SW_OK; k++) {
@@ -144,7 +190,7 @@ enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const s
   for (int t = 0; t <= p->steps.n && rc == SW_OK; t++) {
     int s = t < p->steps.n ? at[t] - 1 : -1;
     if (x.n && (t == p->steps.n || (s >= 0 && lives[s].kernel != kernel))) {
-      rc = plan_pool(job, o, p, &x, &plan->kernels.v[kernel]);
+      rc = plan_pool(job, o, p, lives, &x, &plan->kernels.v[kernel]);
       if (plan->kernels.v[kernel].pool_bytes > plan->peak_pool_bytes)
         plan->peak_pool_bytes = plan->kernels.v[kernel].pool_bytes;
       x.n = 0;

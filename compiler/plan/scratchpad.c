@@ -40,9 +40,10 @@ struct planner {
 /* -- operations -- */
 
 /* What the reference lets write into LX (scratchpad.md 4.1): names of its operations. */
-static bool reference_allows(const struct sw_op *op)
+static bool reference_allows(const struct sw_program *p, const struct sw_op *op)
 {
-  switch (op->op) {
+  bool is_power = op->nodes.n == 1 && !strncmp(p->graph->nodes.v[op->nodes.v[0]].target, "aten.pow", 8);
+  switch (is_power ? SW_N_DEVICE_OPS : op->op) { /* a power is lowered to mul, but not by that name */
   case SW_OP_MAX:
   case SW_OP_MAXIMUM:
   case SW_OP_SUM:
@@ -62,7 +63,7 @@ static bool reference_allows(const struct sw_op *op)
 }
 
 /* Operations whose tensors simply follow the op's own slices. Left out: windows, top-k and everything that picks rows,
- * whose cores read outside their slices; conversions, which move data between cores; layernorm's own formats. */
+ * whose cores read outside their slices; conversions, which move data between cores. */
 static bool follows_slices(const struct sw_op *op)
 {
   switch (op->op) {
@@ -72,9 +73,6 @@ static bool follows_slices(const struct sw_op *op)
   case SW_OP_AVGPOOL:
   case SW_OP_CONV2D:
   case SW_OP_DEPTHWISE:
-  case SW_OP_EXX2:
-  case SW_OP_LAYERNORMNORM:
-  case SW_OP_LAYERNORMSCALE:
   case SW_OP_QFP8CH:
   case SW_OP_QFP8WT:
   case SW_OP_MATMULFP8: return false;
@@ -84,6 +82,13 @@ static bool follows_slices(const struct sw_op *op)
     if (op->in[i].index_input >= 0)
       return false;
   return op->out.index_input < 0;
+}
+
+/* The same for what they write; the statistics of a layer norm have a form of their own. */
+static bool may_write(const struct sw_op *op)
+{
+  return follows_slices(op) && op->op != SW_OP_EXX2 && op->op != SW_OP_LAYERNORMSCALE && op->role != SW_ROLE_WRITE &&
+         op->role != SW_ROLE_PADDING && op->role != SW_ROLE_CONVERSION;
 }
 
 static bool reads_through_index(const struct sw_op *op, int storage)
@@ -170,8 +175,7 @@ static enum sw_lx_reason check_storage(const struct planner *x, int s)
   for (int t = 0; t < l->n; t++) {
     const struct sw_op *op = &x->p->ops.v[l->touch[t].op];
     if (l->touch[t].operand < 0 &&
-        (op->role == SW_ROLE_WRITE || op->role == SW_ROLE_PADDING || op->role == SW_ROLE_CONVERSION ||
-         !follows_slices(op) || (x->o->profile == SW_PROFILE_TORCH_SPYRE && !reference_allows(op))))
+        (!may_write(op) || (x->o->profile == SW_PROFILE_TORCH_SPYRE && !reference_allows(x->p, op))))
       return SW_LX_OP_REASON;
   }
   if (l->n_writes > 1)

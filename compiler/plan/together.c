@@ -81,14 +81,15 @@ static bool cuts_a_reduction(const struct sw_work *w, const int64_t *split)
   return false;
 }
 
-/* The op's own plan and what else is worth a thought. A matmul outside the cost model keeps its plan. */
+/* The op's own plan and what else is worth a thought. A split given by the user stays, and so does a matmul
+ * outside the cost model. */
 static void collect(struct together *g, const struct sw_work *w, const int64_t *own, struct op_choices *c)
 {
   struct sw_menu menu = {0};
   int64_t own_cores = sw_split_product(own, w->n_vars);
   c->division = SW_NEW_N(g->scratch, struct sw_division, MAX_CHOICES);
   memcpy(c->division[c->n++].split, own, sizeof c->division->split);
-  bool fixed = (w->kind == SW_WORK_MATMUL && sw_matmul_cost(w, own) < 0) || w->kind == SW_WORK_MATMUL_FP8;
+  bool fixed = w->n_hints || (w->kind == SW_WORK_MATMUL && sw_matmul_cost(w, own) < 0) || w->kind == SW_WORK_MATMUL_FP8;
   if (fixed || sw_work_menu(g->job, g->scratch, w, &menu) != SW_OK)
     return;
   for (int64_t cores = w->cores; cores * 2 > own_cores; cores--)
@@ -118,7 +119,7 @@ static enum sw_rc add_op(struct together *g, int index, struct sw_work *w)
   struct sw_cost_op cost;
   double price[MAX_CHOICES], least = INFINITY;
   int64_t costs[MAX_CHOICES];
-  SW_TRY(sw_work_of(g->job, g->o, g->p, index, w));
+  SW_TRY(sw_work_of(g->job, g->o, g->p, op, w));
   sw_cost_of(g->p, op, false, &cost);
   collect(g, w, op->plan->split, c);
   for (int i = 0; i < c->n; i++) {

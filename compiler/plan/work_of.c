@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "compiler/plan/division.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static double number(const struct sw_named_number *v, int n, const char *name)
@@ -68,12 +69,41 @@ static bool reference_leaves_alone(const struct sw_program *p, const struct sw_o
   return p->storages.v[op->out.storage].rank == 4 || (op->n_loops && op->range[op->n_loops - 1] % eps);
 }
 
-enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int index,
-                      struct sw_work *w)
+bool sw_split_names(const char *split, const struct sw_op *op)
+{
+  size_t len = (size_t)(strrchr(split, '=') - split); /* the option's reader saw to it that there is one */
+  return strlen(op->name) == len && !memcmp(op->name, split, len);
+}
+
+/* "mm=2,4,1": slices of the loops in order, as a result prints them. */
+static enum sw_rc read_hints(struct sw_job *job, const struct sw_options *o, const struct sw_op *op, struct sw_work *w)
+{
+  for (int i = 0; i < o->splits.n; i++) {
+    const char *at = o->splits.v[i];
+    if (!sw_split_names(at, op))
+      continue;
+    struct sw_hint *hint = SW_NEW_N(job->arena, struct sw_hint, op->n_loops + 1);
+    w->hint = hint;
+    at = strrchr(at, '=') + 1;
+    for (w->n_hints = 0; w->n_hints < op->n_loops && *at; w->n_hints++) {
+      char *end;
+      hint[w->n_hints] = (struct sw_hint){w->var[w->n_hints].name, strtoll(at, &end, 10)};
+      if (end == at || (*end && *end != ','))
+        break;
+      at = end + (*end == ',');
+    }
+    if (*at || w->n_hints != op->n_loops)
+      return sw_fail(job, SW_USAGE, "option split: %s has %d loops, as many numbers are expected in \"%s\"", op->name,
+                     op->n_loops, o->splits.v[i]);
+  }
+  return SW_OK;
+}
+
+enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
+                      const struct sw_op *op, struct sw_work *w)
 {
   static const char *const names[SW_MAX_LOOPS] = {"c0", "c1", "c2", "c3", "c4",  "c5",
                                                   "c6", "c7", "c8", "c9", "c10", "c11"};
-  const struct sw_op *op = &p->ops.v[index];
   *w = (struct sw_work){.op = op->name,
                         .kind = kind_of(op->op),
                         .cores = (int)o->cores,
@@ -88,6 +118,7 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
     w->var[v].size = op->range[v];
     w->out_step[v] = op->out.step[v];
   }
+  SW_TRY(read_hints(job, o, op, w));
   bool fine = true;
   w->indirect = op->out.index_input >= 0;
   for (int i = 0; i < op->n_in; i++) {
@@ -102,7 +133,7 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
   if (o->profile == SW_PROFILE_TORCH_SPYRE)
     w->greedy_only = reference_leaves_alone(p, op, w);
   if (!fine) {
-    sw_fault(job, SW_INTERNAL, "%s: an access has no device coordinates in the chosen layout", op->name)->node = op->name;
+    sw_fault(job, SW_INTERNAL, "an access has no device coordinates in the chosen layout")->node = op->name;
     return SW_INTERNAL;
   }
   return sw_work_settle(job, w);

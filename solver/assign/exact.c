@@ -7,15 +7,6 @@
 
 #include <string.h>
 
-struct answer {
-  enum sw_assign_status status;
-  enum sw_assign_stop stopped_by;
-  int64_t cost, bound;
-  const int *labels; /* of the island's variables, squeezed numbers */
-  const int *order;  /* of elimination; NULL when it was solved in another way */
-  int width;
-};
-
 struct exact {
   struct sw_job *job;
   const struct sw_assign_options *options;
@@ -30,7 +21,7 @@ struct exact {
   int64_t base;  /* cost of fixed variables, and what was taken out of the islands */
   int live;
   struct sw_map memo;
-  SW_VEC(struct answer) answers;
+  SW_VEC(struct sw_answer) answers;
 };
 
 static int only_label(const struct sw_net *net, int v)
@@ -197,13 +188,13 @@ static struct sw_buf content_of(const struct sw_island *is, struct sw_arena *a)
 enum { MAX_WIDTH = 40 }; /* 2^40 entries are out of reach anyway */
 static const double max_memory = (double)(1ull << 31); /* bytes of one elimination */
 
-static struct answer solve_island(struct exact *x, struct sw_arena *scratch, const struct sw_island *is)
+static struct sw_answer solve_island(struct exact *x, struct sw_arena *scratch, const struct sw_island *is)
 {
-  struct answer s = {.status = SW_ASSIGN_OPTIMAL};
+  struct sw_answer s = {.status = SW_ASSIGN_OPTIMAL};
   struct sw_order *o = sw_order_find(scratch, is);
   double left = (double)(x->options->budget - x->r->stats.work);
   if (!o || o->entries > left || o->width > MAX_WIDTH || 24 * o->largest + o->entries / 8 > max_memory)
-    return s.status = SW_ASSIGN_UNKNOWN, s.stopped_by = SW_ASSIGN_STOP_NODES, s;
+    return sw_wide(x->job, x->arena, is, x->options->budget - x->r->stats.work, &x->r->stats);
   int *labels = SW_NEW_N(x->arena, int, is->n);
   bool smallest = sw_eliminate(scratch, is, o, &s.cost, labels);
   x->r->stats.work += (int64_t)o->entries;
@@ -221,7 +212,7 @@ static struct answer solve_island(struct exact *x, struct sw_arena *scratch, con
   return s;
 }
 
-static void worst_of(struct sw_assign_result *r, const struct answer *s)
+static void worst_of(struct sw_assign_result *r, const struct sw_answer *s)
 {
   static const int badness[] = {[SW_ASSIGN_OPTIMAL] = 0, [SW_ASSIGN_FEASIBLE] = 1, [SW_ASSIGN_UNKNOWN] = 2,
                                 [SW_ASSIGN_INFEASIBLE] = 3};
@@ -238,7 +229,7 @@ static void one_island(struct exact *x, int index)
   int *label_of;
   struct sw_island *is = island_of(x, scratch, index, &label_of);
   const int *member = x->member + x->member_first[index];
-  struct answer s;
+  struct sw_answer s;
   /* One that is most of the problem has no twin: don't copy it. */
   bool remember = 2 * is->n <= x->live;
   struct sw_buf content = {0};
@@ -289,7 +280,7 @@ const int *sw_assign__exact(struct sw_job *job, const struct sw_assign_problem *
     r->stats.islands = x.n_islands;
     for (int i = 0; i < x.n_islands && r->status != SW_ASSIGN_INFEASIBLE; i++) {
       if (sw_cancelled(job)) {
-        worst_of(r, &(struct answer){.status = SW_ASSIGN_UNKNOWN, .stopped_by = SW_ASSIGN_STOP_CANCELLED});
+        worst_of(r, &(struct sw_answer){.status = SW_ASSIGN_UNKNOWN, .stopped_by = SW_ASSIGN_STOP_CANCELLED});
         break;
       }
       one_island(&x, i);

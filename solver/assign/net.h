@@ -97,6 +97,11 @@ struct sw_order *sw_order_find(struct sw_arena *a, const struct sw_island *is);
 /* Scopes and sizes of a given order; NULL as soon as the entries exceed `limit`. */
 struct sw_order *sw_order_scopes(struct sw_arena *a, const struct sw_island *is, const int *order, double limit);
 
+/* An order of as many variables as possible without a table of more than 2^max_log2 entries; the others are marked in
+ * left_out (zeroed). Ties by seed. Gives the length. */
+int sw_order_partial(struct sw_arena *a, const struct sw_island *is, int max_log2, uint64_t seed, int *order,
+                     bool *left_out);
+
 /* Optimum and labels of the island by elimination in that order; SW_ASSIGN_INF if there is none. False when marking
  * ties took too much memory: then labels are optimal, but maybe not the smallest. */
 bool sw_eliminate(struct sw_arena *a, const struct sw_island *is, const struct sw_order *o, int64_t *cost, int *labels);
@@ -107,6 +112,19 @@ struct sw_choices {
   const struct sw_order *order;
   uint64_t **bits; /* by position */
 };
+/* -- islands too wide to eliminate (wide.c) -- */
+
+struct sw_answer {
+  enum sw_assign_status status;
+  enum sw_assign_stop stopped_by;
+  int64_t cost, bound;
+  const int *labels; /* of the island's variables, squeezed numbers */
+  const int *order;  /* of elimination; NULL when it was solved in another way */
+  int width;
+};
+struct sw_answer sw_wide(struct sw_job *job, struct sw_arena *keep, const struct sw_island *is, int64_t budget,
+                         struct sw_assign_stats *stats);
+
 bool sw_ties_smallest(struct sw_arena *a, const struct sw_choices *c, int *labels);
 
 #endif

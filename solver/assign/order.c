@@ -181,11 +181,32 @@ static uint32_t next_random(uint64_t *state)
   return (uint32_t)(*state >> 33);
 }
 
-/* seed 0: ties to the first variable; else shuffled. False when more than max_fill pairs had to be joined. */
-static bool greedy_order(struct sw_arena *a, const struct sw_island *is, bool by_fill, uint64_t seed, int64_t max_fill,
-                         int *order)
+static void remove_from(struct greedy *g, int v)
 {
-  int n = is->n;
+  for (int j = 0; j < g->near[v].n; j++) {
+    int u = g->near[v].v[j];
+    if (!g->done[u])
+      touch(g, u, g->key[u] - g->log[v]);
+  }
+}
+
+/* The variable whose absence helps most: the one with most around it. */
+static int crowded(const struct greedy *g)
+{
+  int best = -1;
+  for (int v = 0; v < g->is->n; v++)
+    if (!g->done[v] && (best < 0 || g->key[v] > g->key[best] ||
+                        (g->key[v] == g->key[best] && g->tie[v] < g->tie[best])))
+      best = v;
+  return best;
+}
+
+/* seed 0: ties to the first variable; else shuffled. When no table of at most 2^(max_log/1024) entries is left, a
+ * variable is left out (left_out). Gives the length of the order, or -1 when more than max_fill pairs were joined. */
+static int greedy_order(struct sw_arena *a, const struct sw_island *is, bool by_fill, uint64_t seed, int64_t max_fill,
+                        int64_t max_log, int *order, bool *left_out)
+{
+  int n = is->n, length = 0;
   struct greedy g = {.arena = a, .is = is, .by_fill = by_fill, .pairs = {.arena = a}};
   g.near = (void *)SW_NEW_N(a, __typeof__(*g.near), n);
   g.done = SW_NEW_N(a, bool, n);
@@ -212,8 +233,17 @@ static bool greedy_order(struct sw_arena *a, const struct sw_island *is, bool by
     int v = e.v, m = 0;
     if (g.done[v] || e.key != g.key[v])
       continue;
+    if (left_out && e.key > max_log) {
+      heap_push(&g, e);
+      int w = crowded(&g);
+      g.done[w] = left_out[w] = true;
+      i++;
+      remove_from(&g, w);
+      continue;
+    }
     g.done[v] = true;
-    order[i++] = v;
+    order[length++] = v;
+    i++;
     for (int j = 0; j < g.near[v].n; j++)
       if (!g.done[g.near[v].v[j]])
         around[m++] = g.near[v].v[j];
@@ -225,7 +255,7 @@ static bool greedy_order(struct sw_arena *a, const struct sw_island *is, bool by
         *SW_PUSH(a, &g.near[u]) = w;
         *SW_PUSH(a, &g.near[w]) = u;
         if (--max_fill < 0)
-          return false;
+          return -1;
         if (!by_fill) {
           g.key[u] += g.log[w];
           g.key[w] += g.log[u];
@@ -249,7 +279,16 @@ static bool greedy_order(struct sw_arena *a, const struct sw_island *is, bool by
       }
     }
   }
-  return true;
+  return length;
+}
+
+int sw_order_partial(struct sw_arena *a, const struct sw_island *is, int max_log2, uint64_t seed, int *order,
+                     bool *left_out)
+{
+  struct sw_arena *scratch = sw_arena_new(a, 0);
+  int n = greedy_order(scratch, is, false, seed, INT64_MAX, (int64_t)max_log2 * 1024, order, left_out);
+  sw_arena_free(scratch);
+  return n;
 }
 
 /* -- sweep -- */
@@ -340,7 +379,7 @@ struct sw_order *sw_order_find(struct sw_arena *a, const struct sw_island *is)
   if (natural && natural->largest <= SMALL_TABLE)
     return natural;
   struct sw_arena *scratch = sw_arena_new(a, 0);
-  if (greedy_order(scratch, is, false, 0, 40000000, order))
+  if (greedy_order(scratch, is, false, 0, 40000000, 0, order, NULL) == n)
     keep_better(a, is, order, &best);
   int first = farthest(scratch, is, 0), last = farthest(scratch, is, first);
   int starts[] = {0, n - 1, first, last};
@@ -351,7 +390,7 @@ struct sw_order *sw_order_find(struct sw_arena *a, const struct sw_island *is)
   for (uint64_t seed = 0; n <= DENSE && seed < TRIES && best && best->entries > 1 << 22 && best->entries < 1e12; seed++) {
     sw_arena_free(scratch);
     scratch = sw_arena_new(a, 0);
-    greedy_order(scratch, is, true, seed, INT64_MAX, order);
+    greedy_order(scratch, is, true, seed, INT64_MAX, 0, order, NULL);
     keep_better(a, is, order, &best);
     if (seed < (uint64_t)n && sweep_order(scratch, is, (int)(seed * (uint64_t)n / TRIES), order))
       keep_better(a, is, order, &best);

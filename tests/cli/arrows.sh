@@ -21,8 +21,8 @@ allowed() {
   compiler/eval) echo base compiler/graph ;;
   compiler/lower) echo base compiler/graph compiler/eval ;;
   compiler/layout) echo base compiler/graph compiler/lower solver/assign ;;
-  compiler/plan) echo base compiler/graph compiler/lower compiler/layout solver/place ;;
-  compiler/emit) echo base compiler/graph compiler/lower compiler/layout compiler/plan ;;
+  compiler/plan) echo base compiler/graph compiler/lower compiler/layout solver/place solver/assign ;;
+  compiler/emit) echo base compiler/graph compiler/eval compiler/lower compiler/layout compiler/plan ;;
   compiler/verify) echo base compiler/graph compiler/eval compiler/lower compiler/layout compiler/plan compiler/emit ;;
   compiler/report) echo base compiler/graph compiler/lower compiler/layout compiler/plan compiler/emit compiler/verify solver/assign solver/place ;;
   compiler) echo base compiler/graph compiler/lower compiler/layout compiler/plan compiler/emit compiler/verify compiler/report ;;

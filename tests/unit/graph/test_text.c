@@ -284,6 +284,12 @@ static const struct {
     {"rest", "%a : f16[2] = input input\nreturn %a\n", "end of line expected, found \"input\"", "line 1"},
     {"twice used block", "graph @g {\n%x : f16[1] = input\nreturn %x\n}\n%a : f16[1] = input\n"
      "%b : f16[1] = higher_order.cond(True, @g, @g, [%a])\nreturn %b\n", "graph @g is used twice", "line 6"},
+    {"operands", "graph @g {\n%x : f16[1] = input\nreturn %x\n}\ngraph @h {\n%x : f16[1] = input\nreturn %x\n}\n"
+     "%a : f16[1] = input\n%b : f16[1] = higher_order.cond(True, @g, @h, [%a, %a])\nreturn %b\n",
+     "graph g has 1 inputs for 2 operands", "b"},
+    {"literal", "%a : f16[2] = input\n%n = literal(3)\n%b : f16[2] = aten.exp(%n)\nreturn %b\n",
+     "%n is read but nothing defines it", "line 3"},
+    {"no type", "%a = input\nreturn %a\n", "%a needs a type", "line 1"},
     {"open block", "graph @g {\nreturn\n", "'}' is missing", NULL},
     {"not ours", "\x7f" "ELF\n", "statement expected", "line 1"},
 };

@@ -315,6 +315,74 @@ static void dynamic_sizes_are_cut_by_their_granularity(void **state)
   sw_arena_free(job.arena);
 }
 
+/* Dims as they come in `sizes`; all are output dims unless the case names some. */
+static struct sw_work hint_work(struct sw_job *job, const json_t *c, struct sw_hint *hint)
+{
+  struct sw_work w = plain_work((int)get_int(c, "max_cores"));
+  const json_t *outputs = json_object_get(c, "output_dims"), *ops_dims = json_object_get(c, "op_dims");
+  const char *name;
+  json_t *n;
+  size_t i;
+  if (!w.cores)
+    w.cores = 32;
+  json_object_foreach (json_object_get(c, "sizes"), name, n)
+    add_var(&w, name, json_integer_value(n));
+  json_array_foreach (ops_dims, i, n)
+    add_var(&w, json_string_value(n), 512);
+  assert_int_equal(sw_work_settle(job, &w), SW_OK);
+  for (int v = 0; v < w.n_vars; v++) {
+    w.var[v].is_output = !outputs;
+    json_array_foreach (outputs, i, n)
+      w.var[v].is_output |= !strcmp(json_string_value(n), w.var[v].name);
+  }
+  json_array_foreach (json_object_get(c, "hint"), i, n)
+    hint[w.n_hints++] = (struct sw_hint){json_string_value(json_array_get(n, 0)), json_integer_value(json_array_get(n, 1))};
+  w.hint = hint;
+  return w;
+}
+
+static void given_splits_are_taken_or_refused(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  json_t *cases = cases_of(&job, "hints");
+  size_t i;
+  json_t *c;
+  json_array_foreach (cases, i, c) {
+    struct sw_hint hint[4];
+    struct sw_work w = hint_work(&job, c, hint);
+    struct sw_work_limits limits = {0};
+    int64_t split[SW_MAX_LOOPS];
+    const char *name, *error = get_text(c, "expect_error");
+    json_t *n;
+    json_object_foreach (json_object_get(c, "pinned"), name, n)
+      limits.pin[var_of(&w, name)] = json_integer_value(n);
+    enum sw_rc rc = sw_divide_hinted(&job, &w, &limits, split);
+    if (*error) {
+      assert_int_equal(rc, SW_USAGE);
+      if (!strstr(job.faults.v[job.faults.n - 1].detail, error))
+        fail_msg("%s: \"%s\", expected \"%s\"", get_text(c, "id"), job.faults.v[job.faults.n - 1].detail, error);
+      continue;
+    }
+    assert_int_equal(rc, SW_OK);
+    const json_t *expected = json_object_get(c, "expect");
+    check_split(&w, expected ? expected : json_object_get(c, "expect_resolved"), split, get_text(c, "id"));
+  }
+  /* nothing is distributed beside what is given: matmul 128 x 256 x 64 on 8 cores */
+  struct sw_work w = matmul_work(&job, 8, NULL, 128, 256, 64, false);
+  int64_t split[SW_MAX_LOOPS];
+  w.hint = (struct sw_hint[]){{"k", 4}, {"m", 2}};
+  w.n_hints = 2;
+  assert_int_equal(sw_divide(&job, &w, split), SW_OK);
+  assert_true(split[0] == 2 && split[1] == 1 && split[2] == 4);
+  w = matmul_work(&job, 4, NULL, 128, 128, 128, false);
+  w.hint = (struct sw_hint[]){{"m", 2}, {"n", 2}, {"k", 2}};
+  w.n_hints = 3;
+  assert_int_equal(sw_divide(&job, &w, split), SW_OK);
+  assert_true(split[0] == 2 && split[1] == 2 && split[2] == 1);
+  sw_arena_free(job.arena);
+}
+
 /* Section 5 and 6 example C. */
 static void what_no_split_can_address_is_refused(void **state)
 {
@@ -362,6 +430,7 @@ int main(void)
       cmocka_unit_test(a_two_dim_stick_is_not_cut),
       cmocka_unit_test(gathers_run_on_one_core),
       cmocka_unit_test(dynamic_sizes_are_cut_by_their_granularity),
+      cmocka_unit_test(given_splits_are_taken_or_refused),
       cmocka_unit_test(what_no_split_can_address_is_refused),
       cmocka_unit_test(spans_are_those_of_the_page),
   };

@@ -1,0 +1,185 @@
+#include "compiler/compare.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const profiles[] = {"best", "torch-spyre"};
+static const char *const solvers[] = {"ilp", "ilp-full", "beam", "greedy"};
+
+struct attempt {
+  struct sw_job job;
+  const struct sw_options *o;
+  const struct sw_compile_input *in;
+  struct sw_compiled done;
+};
+
+static void attempt(void *p)
+{
+  struct attempt *a = p;
+  sw_compile(&a->job, a->o, a->in, NULL, NULL, &a->done);
+}
+
+static void keep(struct sw_arena *a, const struct sw_compiled *done, struct sw_compared *r)
+{
+  r->digest = done->graph ? sw_arena_strdup(a, done->graph->digest) : NULL;
+  if (!done->choice)
+    return;
+  const struct sw_choice *c = done->choice;
+  r->unit = sw_arena_strdup(a, c->unit ? c->unit : "");
+  r->value = c->cost;
+  r->bound = c->bound;
+  r->n_conversions = c->conversions.n;
+  r->conversion_elements = c->conversion_elements;
+  r->n_variables = c->n_variables;
+  r->solver_nodes = c->n_glpk_nodes;
+  for (int i = 0; i < c->conversions.n; i++) {
+    const struct sw_conversion *v = &c->conversions.v[i];
+    const struct sw_storage *from = &done->program->storages.v[v->storage], *to = &done->program->storages.v[v->copy];
+    *SW_PUSH(a, &r->conversions) = sw_arena_printf(a, "%s -> %s", from->name, sw_layout_text(a, to->layout));
+  }
+  if (!done->plan)
+    return;
+  r->has_plan = true;
+  r->n_ops = done->program->ops.n;
+  r->n_kernels = done->plan->kernels.n;
+  r->predicted_ns = done->plan->predicted_ns;
+}
+
+void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compile_input *in,
+                    const struct sw_options *o, struct sw_comparison *c)
+{
+  struct sw_compared *r = SW_PUSH(job->arena, &c->runs);
+  r->model = model;
+  r->profile = o->profile;
+  r->solver = o->solver;
+  struct attempt a = {.job = {.cancel = job->cancel}, .o = o, .in = in};
+  a.job.arena = sw_arena_new(job->arena, 0);
+  if (sw_arena_run(a.job.arena, attempt, &a)) {
+    keep(job->arena, &a.done, r);
+    r->status = sw_arena_strdup(job->arena, a.done.status);
+    r->fault = a.job.faults.n ? sw_arena_strdup(job->arena, a.job.faults.v[0].detail) : NULL;
+  } else {
+    r->status = sw_rc_slug(SW_LIMIT);
+    r->fault = "out of memory";
+  }
+  sw_arena_free(a.job.arena);
+}
+
+static bool holds(const struct sw_compared *r, const char *conversion)
+{
+  for (int i = 0; i < r->conversions.n; i++)
+    if (!strcmp(r->conversions.v[i], conversion))
+      return true;
+  return false;
+}
+
+/* First run of the same model. */
+static const struct sw_compared *first_of(const struct sw_comparison *c, int i)
+{
+  while (i && !strcmp(c->runs.v[i - 1].model, c->runs.v[i].model))
+    i--;
+  return &c->runs.v[i];
+}
+
+void sw_compare_text(const struct sw_comparison *c, struct sw_buf *out)
+{
+  enum { MOST = 6 };
+  sw_buf_printf(out, "%-28s %-11s %-8s %-10s %14s %-8s %5s %13s %11s\n", "model", "profile", "solver", "status", "cost",
+                "unit", "conv", "elements", "us");
+  for (int i = 0; i < c->runs.n; i++) {
+    const struct sw_compared *r = &c->runs.v[i], *first = first_of(c, i);
+    sw_buf_printf(out, "%-28s %-11s %-8s %-10s ", r == first ? r->model : "", profiles[r->profile], solvers[r->solver],
+                  r->status);
+    if (!r->has_plan) {
+      sw_buf_printf(out, "%s\n", r->fault ? r->fault : "");
+      continue;
+    }
+    sw_buf_printf(out, "%14" PRId64 " %-8s %5d %13" PRId64 " %11.1f\n", r->value, r->unit, r->n_conversions,
+                  r->conversion_elements, r->predicted_ns / 1e3);
+    int shown = 0;
+    for (int k = 0; k < r->conversions.n; k++)
+      if (!holds(first, r->conversions.v[k]) && shown++ < MOST)
+        sw_buf_printf(out, "  + %s\n", r->conversions.v[k]);
+    for (int k = 0; k < first->conversions.n; k++)
+      if (!holds(r, first->conversions.v[k]) && shown++ < MOST)
+        sw_buf_printf(out, "  - %s\n", first->conversions.v[k]);
+    if (shown > MOST)
+      sw_buf_printf(out, "  and %d more that differ\n", shown - MOST);
+  }
+}
+
+void sw_compare_json(const struct sw_comparison *c, struct sw_buf *out)
+{
+  struct sw_jw w = {.out = out, .indent = 1};
+  sw_jw_object(&w);
+  sw_jw_kstr(&w, "format", "stickwright.comparison/1");
+  sw_jw_kstr(&w, "version", SW_VERSION);
+  sw_jw_key(&w, "runs");
+  sw_jw_array(&w);
+  for (int i = 0; i < c->runs.n; i++) {
+    const struct sw_compared *r = &c->runs.v[i];
+    sw_jw_object(&w);
+    sw_jw_kstr(&w, "model", r->model);
+    sw_jw_kstr(&w, "digest", r->digest);
+    sw_jw_kstr(&w, "profile", profiles[r->profile]);
+    sw_jw_kstr(&w, "solver", solvers[r->solver]);
+    sw_jw_kstr(&w, "status", r->status);
+    sw_jw_kstr(&w, "fault", r->fault);
+    if (r->has_plan) {
+      sw_jw_kstr(&w, "unit", r->unit);
+      sw_jw_kint(&w, "value", r->value);
+      sw_jw_kint(&w, "bound", r->bound);
+      sw_jw_kint(&w, "conversion_elements", r->conversion_elements);
+      sw_jw_kreal(&w, "predicted_ns", r->predicted_ns);
+      sw_jw_kint(&w, "ops", r->n_ops);
+      sw_jw_kint(&w, "kernels", r->n_kernels);
+      sw_jw_kint(&w, "variables", r->n_variables);
+      sw_jw_kint(&w, "glpk_nodes", r->solver_nodes);
+      sw_jw_key(&w, "conversions");
+      sw_jw_array(&w);
+      for (int k = 0; k < r->conversions.n; k++)
+        sw_jw_str(&w, r->conversions.v[k]);
+      sw_jw_end_array(&w);
+    }
+    sw_jw_end_object(&w);
+  }
+  sw_jw_end_array(&w);
+  sw_jw_end_object(&w);
+  sw_buf_puts(out, "\n");
+}
+
+static bool is_text(const json_t *o, const char *key, const char *want)
+{
+  const char *s = json_string_value(json_object_get(o, key));
+  return s && want && !strcmp(s, want);
+}
+
+int sw_compare_check(struct sw_job *job, const struct sw_comparison *c, const char *baseline, size_t len,
+                     struct sw_buf *out)
+{
+  const json_t *root = sw_json_parse(job, "baseline", baseline, len, 100000000);
+  const json_t *runs = root ? sw_json_member(job, root, "", "runs", JSON_ARRAY) : NULL;
+  if (!runs)
+    return -1;
+  int worse = 0;
+  for (int i = 0; i < c->runs.n; i++) {
+    const struct sw_compared *r = &c->runs.v[i];
+    size_t k;
+    json_t *old;
+    json_array_foreach (runs, k, old) {
+      if (!is_text(old, "digest", r->digest) || !is_text(old, "profile", profiles[r->profile]) ||
+          !is_text(old, "solver", solvers[r->solver]) || !json_object_get(old, "value"))
+        continue;
+      int64_t was = json_integer_value(json_object_get(old, "value"));
+      if (r->has_plan && (!is_text(old, "unit", r->unit) || r->value <= was))
+        continue;
+      worse++;
+      sw_buf_printf(out, "worse: %s %s %s: %" PRId64 " before, ", r->model, profiles[r->profile], solvers[r->solver], was);
+      if (r->has_plan)
+        sw_buf_printf(out, "%" PRId64 " now\n", r->value);
+      else
+        sw_buf_printf(out, "%s now\n", r->status);
+    }
+  }
+  return worse;
+}

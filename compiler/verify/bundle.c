@@ -1,0 +1,290 @@
+#include "compiler/verify/bundle.h"
+
+#include "base/map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The text has one statement a line and a handful of forms (superdsc.md section 10), so it is read by words. A name
+ * (%arg_0, %i_1) stands for one integer; loops are run by going back to their first line. */
+struct affine {
+  int n;
+  int64_t factor[8];
+};
+
+struct loop {
+  int first; /* line behind the scf.for */
+  int64_t count, at;
+  int variable;
+};
+
+struct run {
+  struct sw_job *job;
+  const struct sim_files *files;
+  struct sim_card card;
+  SW_VEC(char *) lines;
+  struct sw_map names; /* name -> place in values */
+  SW_VEC(int64_t) values;
+  SW_VEC(struct affine) maps;
+  struct sw_map parsed; /* file -> place in ops */
+  SW_VEC(struct dsc *) ops;
+  int line;
+};
+
+static enum sw_rc wrong(struct run *r, const char *what)
+{
+  return sw_fail(r->job, SW_DIFFERENT, "bundle.mlir line %d: %s", r->line + 1, what);
+}
+
+/* The word that starts at s: %name, #name, number with sign. */
+static size_t word(const char *s)
+{
+  return strspn(s, "%#-_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+}
+
+static int value_place(struct run *r, const char *name, size_t len)
+{
+  int64_t at = sw_map_get(&r->names, name, len);
+  if (at < 0) {
+    at = r->values.n;
+    sw_map_set(&r->names, name, len, at);
+    *SW_PUSH(r->job->arena, &r->values) = 0;
+  }
+  return (int)at;
+}
+
+static bool lookup(struct run *r, const char *s, int64_t *out)
+{
+  int64_t at = sw_map_get(&r->names, s, word(s));
+  if (at < 0)
+    return false;
+  *out = r->values.v[at];
+  return true;
+}
+
+static void define(struct run *r, const char *s, int64_t value)
+{
+  int at = value_place(r, s, word(s)); /* may move the values */
+  r->values.v[at] = value;
+}
+
+/* "#map_0 = affine_map<(d0, d1)[s0] -> (s0 + 65536*d0 + 2097152*d1)>" */
+static enum sw_rc read_map(struct run *r, const char *s)
+{
+  struct affine *m = SW_PUSH(r->job->arena, &r->maps);
+  const char *p = strstr(s, "(s0");
+  if (atoi(s + strlen("#map_")) != r->maps.n - 1 || !p)
+    return wrong(r, "an affine map out of order or of unknown form");
+  for (p += 3; (p = strstr(p, " + ")); m->n++) {
+    char *end;
+    if (m->n == 8)
+      return wrong(r, "an affine map with more than 8 variables");
+    m->factor[m->n] = strtoll(p + 3, &end, 10);
+    if (end[0] != '*' || end[1] != 'd' || atoi(end + 2) != m->n)
+      return wrong(r, "an affine map of unknown form");
+    p = end;
+  }
+  return SW_OK;
+}
+
+/* Parameters in order; "%arg_3_base_addr: ..." and "%sym_0_1_base: ...". */
+static enum sw_rc read_parameters(struct run *r, const char *s, const struct sim_argument *args, int n_args)
+{
+  int n = 0;
+  for (const char *p = strchr(s, '('); p && (p = strchr(p, '%')); p += word(p), n++) {
+    if (n == n_args)
+      return wrong(r, "the function has more parameters than the launch has arguments");
+    bool is_buffer = !strncmp(p, "%arg_", 5);
+    if (is_buffer != (args[n].memory != NULL))
+      return wrong(r, "a parameter and its argument are of different kind");
+    int64_t value = args[n].number;
+    if (is_buffer) {
+      r->card.hbm[r->card.n_hbm++] = args[n].memory;
+      value = (int64_t)r->card.n_hbm << SIM_SPACE_BITS;
+    }
+    define(r, p, value);
+  }
+  return n == n_args ? SW_OK : wrong(r, "the function has fewer parameters than the launch has arguments");
+}
+
+static struct dsc *op(struct run *r, const char *file)
+{
+  int64_t at = sw_map_get_str(&r->parsed, file);
+  if (at >= 0)
+    return r->ops.v[at];
+  const char *text;
+  size_t len;
+  if (!r->files->read(r->files->ctx, r->job, file, &text, &len))
+    return NULL;
+  struct dsc *d = dsc_read(r->job, file, text, len);
+  sw_map_set_str(&r->parsed, file, r->ops.n);
+  *SW_PUSH(r->job->arena, &r->ops) = d;
+  return d;
+}
+
+/* sdscbundle.sdsc_execute (%a, %b) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2]} */
+static enum sw_rc execute(struct run *r, const char *s)
+{
+  enum { MOST = 4096 };
+  static const char file_key[] = "sdsc_filename=\"", ids_key[] = "\"symbol_ids\"=[";
+  const char *file = strstr(s, file_key), *ids = strstr(s, ids_key), *end = strchr(s, ')');
+  if (!file || !ids || !end)
+    return wrong(r, "an execute of unknown form");
+  struct sim_symbols symbols = {0};
+  struct sw_arena *a = sw_arena_new(r->job->arena, 0);
+  int64_t *values = SW_NEW_N(a, int64_t, MOST), *numbers = SW_NEW_N(a, int64_t, MOST);
+  int n_values = 0;
+  for (const char *p = s; (p = strchr(p, '%')) && p < end && n_values < MOST; p += word(p))
+    if (!lookup(r, p, &values[n_values++])) {
+      sw_arena_free(a);
+      return wrong(r, "an operand that was never defined");
+    }
+  for (const char *p = ids + strlen(ids_key); *p && *p != ']' && symbols.n < MOST;) {
+    char *next;
+    numbers[symbols.n++] = strtoll(p, &next, 10);
+    if (next == p)
+      break;
+    p = next + strspn(next, ", ");
+  }
+  symbols.ids = numbers;
+  symbols.values = values;
+  file += strlen(file_key);
+  char *name = sw_arena_strndup(r->job->arena, file, strcspn(file, "\""));
+  enum sw_rc rc = n_values == symbols.n ? SW_OK : wrong(r, "operands and symbol ids differ in number");
+  const struct dsc *d = rc == SW_OK ? op(r, name) : NULL;
+  if (rc == SW_OK)
+    rc = d ? sim_execute(r->job, &r->card, d, &symbols) : r->job->worst;
+  sw_arena_free(a);
+  return rc;
+}
+
+/* "%x = arith.constant 5 : index", "%x = arith.addi %a, %b : index", "%x = affine.apply #map_0(%i_0)[%b]", ... */
+static enum sw_rc assign(struct run *r, const char *s)
+{
+  const char *is = strstr(s, " = ");
+  if (!is)
+    return wrong(r, "a statement of unknown form");
+  const char *what = is + 3;
+  int64_t a, b;
+  if (!strncmp(what, "arith.constant ", 15)) {
+    define(r, s, strtoll(what + 15, NULL, 10));
+  } else if (!strncmp(what, "arith.addi ", 11)) {
+    const char *second = strchr(what + 11, ',');
+    if (!second || !lookup(r, what + 11, &a) || !lookup(r, second + 2, &b))
+      return wrong(r, "a sum of unknown names");
+    define(r, s, a + b);
+  } else if (!strncmp(what, "sdscbundle.device_mem_allocate ", 31)) {
+    int64_t bytes = strtoll(what + 31, NULL, 10);
+    if (bytes <= 0 || bytes > INT64_C(15032385536))
+      return wrong(r, "a pool of impossible size");
+    r->card.hbm[r->card.n_hbm++] = sim_memory_new(r->job->arena, "the pool", (size_t)bytes, true);
+    define(r, s, (int64_t)r->card.n_hbm << SIM_SPACE_BITS);
+  } else if (!strncmp(what, "sdscbundle.input_arg_extract value from ", 40)) {
+    if (!lookup(r, what + 40, &a))
+      return wrong(r, "an unknown parameter");
+    define(r, s, a);
+  } else if (!strncmp(what, "affine.apply #map_", 18)) {
+    int map = atoi(what + 18);
+    const char *base = strchr(what, '['), *p = strchr(what, '(');
+    if (map < 0 || map >= r->maps.n || !base || !p || !lookup(r, base + 1, &a))
+      return wrong(r, "an affine map of unknown operands");
+    for (int i = 0; i < r->maps.v[map].n; i++, p += word(p)) {
+      p = strchr(p, '%');
+      if (!p || p > base || !lookup(r, p, &b))
+        return wrong(r, "an affine map with too few operands");
+      a += r->maps.v[map].factor[i] * b;
+    }
+    define(r, s, a);
+  } else {
+    return wrong(r, "a statement of unknown form");
+  }
+  return SW_OK;
+}
+
+/* "scf.for %i_0 = %c0 to %loop_bound_0 step %c1 {" */
+static enum sw_rc begin_loop(struct run *r, const char *s, struct loop *l)
+{
+  const char *name = strchr(s, '%'), *to = strstr(s, " to ");
+  if (!name || !to || !lookup(r, to + 4, &l->count) || l->count < 1)
+    return wrong(r, "a loop of unknown form");
+  l->first = r->line + 1;
+  l->at = 0;
+  l->variable = value_place(r, name, word(name));
+  r->values.v[l->variable] = 0;
+  return SW_OK;
+}
+
+static enum sw_rc run_lines(struct run *r, const struct sim_argument *args, int n_args)
+{
+  enum { DEEPEST = 16 };
+  struct loop loops[DEEPEST];
+  int depth = 0;
+  for (r->line = 0; r->line < r->lines.n; r->line++) {
+    const char *s = r->lines.v[r->line];
+    s += strspn(s, " \t");
+    if (!*s || !strncmp(s, "module", 6)) {
+      continue;
+    } else if (*s == '#') {
+      SW_TRY(read_map(r, s));
+    } else if (!strncmp(s, "func.func", 9)) {
+      SW_TRY(read_parameters(r, s, args, n_args));
+    } else if (!strncmp(s, "scf.for", 7)) {
+      if (depth == DEEPEST)
+        return wrong(r, "loops nested too deeply");
+      SW_TRY(begin_loop(r, s, &loops[depth++]));
+    } else if (*s == '}') {
+      if (!depth)
+        continue; /* of the function or the module */
+      struct loop *l = &loops[depth - 1];
+      if (++l->at < l->count) {
+        r->values.v[l->variable] = l->at;
+        r->line = l->first - 1;
+      } else {
+        depth--;
+      }
+    } else if (!strncmp(s, "sdscbundle.sdsc_execute", 23)) {
+      SW_TRY(execute(r, s));
+    } else if (!strncmp(s, "return", 6)) {
+      return depth ? wrong(r, "a return inside a loop") : SW_OK;
+    } else {
+      SW_TRY(assign(r, s));
+    }
+  }
+  return wrong(r, "the text ends without return");
+}
+
+enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, const struct sim_argument *args,
+                          int n_args)
+{
+  enum { LX_BYTES = 2 << 20 };
+  struct run *r = SW_NEW(job->arena, struct run);
+  struct sw_arena *scratch = sw_arena_new(job->arena, 0); /* pool and scratchpads of this bundle */
+  r->job = job;
+  r->files = files;
+  r->names.arena = r->parsed.arena = job->arena;
+  r->card.hbm = SW_NEW_N(job->arena, struct sim_memory *, n_args + 1);
+  for (int c = 0; c < DSC_MAX_CORES; c++)
+    r->card.lx[c] = sim_memory_new(scratch, "LX", LX_BYTES, false);
+  const char *text;
+  size_t len;
+  enum sw_rc rc = files->read(files->ctx, job, "bundle.mlir", &text, &len) ? SW_OK : job->worst;
+  if (rc == SW_OK) {
+    for (char *copy = sw_arena_strndup(job->arena, text, len); copy && *copy;) {
+      char *nl = strchr(copy, '\n');
+      if (nl)
+        *nl = 0;
+      *SW_PUSH(job->arena, &r->lines) = copy;
+      copy = nl ? nl + 1 : NULL;
+    }
+    /* stamps of the arguments belong to this bundle only */
+    for (int i = 0; i < n_args; i++)
+      if (args[i].memory && args[i].memory->writer) {
+        memset(args[i].memory->writer, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
+        memset(args[i].memory->reader, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
+      }
+    rc = run_lines(r, args, n_args);
+  }
+  sw_arena_free(scratch);
+  return rc;
+}

@@ -1,0 +1,23 @@
+/* Runs one bundle directory: bundle.mlir in text order, one sdsc file an execute. Reference: superdsc.md section 16,
+ * M1 and M3. */
+#ifndef SW_VERIFY_BUNDLE_H
+#define SW_VERIFY_BUNDLE_H
+
+#include "compiler/verify/exec.h"
+
+struct sim_argument {
+  struct sim_memory *memory; /* of an `arg_` parameter */
+  int64_t number;            /* of a `sym_` parameter */
+};
+
+/* A source of the bundle's files by name; false after a fault. */
+struct sim_files {
+  bool (*read)(void *ctx, struct sw_job *job, const char *name, const char **text, size_t *len);
+  void *ctx;
+};
+
+/* `args` in the order of the function's parameters. */
+enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, const struct sim_argument *args,
+                          int n_args);
+
+#endif

@@ -1,0 +1,183 @@
+#include "compiler/verify/verify.h"
+
+#include "compiler/verify/runtime.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Where expected values come from. */
+struct expected {
+  struct sw_job *job;
+  const struct sw_graph *g;
+  const struct sw_io *io; /* or NULL: then */
+  struct sw_eval *eval;   /* the graph, evaluated */
+};
+
+static int64_t elements(const struct sw_tensor *t)
+{
+  int64_t n = 1;
+  for (int d = 0; d < t->rank; d++)
+    n *= t->size[d];
+  return n;
+}
+
+/* A fixed sequence: floats from -1 to 1 in steps of 1/64, integers and bool 0 and 1, so that they are legal row numbers
+ * and masks almost everywhere. */
+static struct sw_tensor *made_up(struct sw_arena *a, const struct sw_value *v, int number)
+{
+  struct sw_tensor *t = SW_NEW(a, struct sw_tensor);
+  t->dtype = v->dtype;
+  t->rank = v->rank;
+  memcpy(t->size, v->size, sizeof *v->size * (size_t)v->rank);
+  int64_t n = 1;
+  for (int d = v->rank - 1; d >= 0; d--) {
+    t->stride[d] = n;
+    n *= v->size[d];
+  }
+  t->cells = SW_NEW(a, struct sw_cells);
+  t->cells->dtype = v->dtype;
+  t->cells->n = n;
+  bool is_float = sw_dtype_is_float(v->dtype);
+  if (is_float)
+    t->cells->real = SW_NEW_N(a, double, n);
+  else
+    t->cells->integer = SW_NEW_N(a, int64_t, n);
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t x = ((uint32_t)i + (uint32_t)number * 7919u) * 2654435761u >> 16;
+    if (is_float)
+      t->cells->real[i] = sw_round_to(v->dtype, (double)(x % 129) / 64 - 1);
+    else
+      t->cells->integer[i] = x & 1;
+  }
+  return t;
+}
+
+static void give_inputs(struct expected *x, struct rt *r)
+{
+  int order = 0;
+  for (int i = 0; i < x->g->inputs.n; i++) {
+    const struct sw_input *in = &x->g->inputs.v[i];
+    if (in->kind != SW_INPUT_USER && in->kind != SW_INPUT_CONSTANT)
+      continue;
+    const struct sw_tensor *t = NULL;
+    for (int k = 0; x->io && k < x->io->values.n; k++) {
+      const struct sw_io_value *v = &x->io->values.v[k];
+      if (v->role == SW_IO_INPUT && v->order == order && v->value.kind == SW_TENSOR)
+        t = &v->value.tensor;
+    }
+    order++;
+    if (in->value < 0 || x->g->values.v[in->value].kind != SW_VALUE_TENSOR)
+      continue;
+    if (!x->io)
+      t = made_up(x->job->arena, &x->g->values.v[in->value], i);
+    if (!t)
+      continue;
+    rt_set_input(r, in->name, t);
+    if (x->eval)
+      sw_eval_set(x->eval, in->value, t);
+  }
+}
+
+/* The graph output that an output of the manifest stands for: the number of user output `order`, or the mutation of
+ * `mutates`; -1: none (the training dialect lists no mutations). */
+static int graph_output(const struct expected *x, const char *mutates, int order)
+{
+  for (int i = 0; i < x->g->outputs.n; i++) {
+    const struct sw_output *o = &x->g->outputs.v[i];
+    if (mutates ? o->target && !strcmp(o->target, mutates) : o->kind == SW_OUTPUT_USER && !order--)
+      return i;
+  }
+  return -1;
+}
+
+/* The value that a graph input has after the run, by the input's name or its qualified one. */
+static const struct sw_evaluated *input_after(const struct expected *x, const char *mutates)
+{
+  for (int i = 0; i < x->g->inputs.n; i++) {
+    const struct sw_input *in = &x->g->inputs.v[i];
+    if (in->value >= 0 && (!strcmp(in->name, mutates) || (in->target && !strcmp(in->target, mutates))))
+      return sw_eval_value(x->eval, in->value);
+  }
+  return NULL;
+}
+
+static bool from_file(const struct expected *x, const char *mutates, int order, struct sw_io_value *want)
+{
+  for (int i = 0; i < x->io->values.n; i++) {
+    const struct sw_io_value *v = &x->io->values.v[i];
+    bool is_after = v->role == SW_IO_BUFFER_AFTER || v->role == SW_IO_INPUT_AFTER;
+    if (mutates ? is_after && !strcmp(v->name, mutates) : v->role == SW_IO_OUTPUT && v->order == order) {
+      *want = *v;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Within 2 % of the largest value: half precision after a few hundred operations (superdsc.md M12). */
+static bool from_graph(const struct expected *x, const char *mutates, int order, struct sw_io_value *want)
+{
+  int o = graph_output(x, mutates, order);
+  const struct sw_evaluated *v = NULL;
+  if (o >= 0 && x->g->outputs.v[o].arg.kind == SW_ARG_VALUE)
+    v = sw_eval_value(x->eval, x->g->outputs.v[o].arg.value);
+  else if (mutates)
+    v = input_after(x, mutates);
+  if (!v || v->kind != SW_TENSOR)
+    return false;
+  *want = (struct sw_io_value){.role = SW_IO_OUTPUT, .name = "", .value = *v};
+  double most = 0;
+  int64_t n = v->tensor.cells ? v->tensor.cells->n : 0;
+  for (int64_t i = 0; i < n && v->tensor.cells->real; i++)
+    if (isfinite(v->tensor.cells->real[i]))
+      most = fmax(most, fabs(v->tensor.cells->real[i]));
+  want->atol = v->tensor.cells && v->tensor.cells->real ? 0.02 * most : 0;
+  return true;
+}
+
+static enum sw_rc compare(struct expected *x, struct rt *r, struct sw_verified *out)
+{
+  int order = 0;
+  for (int i = 0; i < rt_n_outputs(r); i++) {
+    struct rt_output got;
+    SW_TRY(rt_output(r, i, &got));
+    struct sw_verified_output *v = SW_PUSH(x->job->arena, &out->outputs);
+    v->name = got.name;
+    v->mutates = got.mutates;
+    v->undefined = got.undefined;
+    int mine = got.mutates ? -1 : order++;
+    struct sw_io_value want;
+    if (!got.is_tensor)
+      continue;
+    v->is_compared = x->io ? from_file(x, got.mutates, mine, &want) : from_graph(x, got.mutates, mine, &want);
+    if (v->is_compared)
+      sw_io_compare(x->job->arena, &want, &(struct sw_evaluated){.kind = SW_TENSOR, .tensor = got.tensor}, &v->difference);
+    if ((v->is_compared && !v->difference.agrees) || (v->undefined && elements(&got.tensor)))
+      out->n_wrong++;
+  }
+  return SW_OK;
+}
+
+enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
+                               struct sw_verified *out)
+{
+  memset(out, 0, sizeof *out);
+  struct rt *r = rt_open(job, dir, g);
+  if (!r)
+    return job->worst;
+  struct expected x = {job, g, io, NULL};
+  if (!io) {
+    out->values_made_up = true;
+    x.eval = sw_eval_new(job, g, SW_ROUND_NONE, (size_t)8 << 30);
+  }
+  give_inputs(&x, r);
+  if (x.eval) {
+    for (int i = 0; i < g->inputs.n; i++)
+      if (g->inputs.v[i].value >= 0 && g->inputs.v[i].kind != SW_INPUT_USER)
+        sw_eval_load(x.eval, i);
+    SW_TRY(sw_eval_all(x.eval));
+  }
+  SW_TRY(rt_run(r));
+  SW_TRY(compare(&x, r, out));
+  return out->n_wrong ? SW_DIFFERENT : SW_OK;
+}

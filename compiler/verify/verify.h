@@ -1,0 +1,27 @@
+/* Checks a result directory by executing what it holds on a simulated card, and compares every output with the graph's
+ * own meaning, or with outputs that PyTorch computed. */
+#ifndef SW_VERIFY_H
+#define SW_VERIFY_H
+
+#include "compiler/eval/io.h"
+
+struct sw_verified_output {
+  const char *name;
+  const char *mutates; /* input or buffer whose new value this is, or NULL */
+  int64_t undefined;   /* elements that the program never wrote */
+  bool is_compared;    /* false: there is nothing to compare with */
+  struct sw_difference difference;
+};
+
+struct sw_verified {
+  SW_VEC(struct sw_verified_output) outputs;
+  int n_wrong;
+  bool values_made_up; /* inputs are a fixed sequence of ours; expected values are the evaluator's */
+};
+
+/* io NULL: inputs are made up. SW_OK when all agrees, SW_DIFFERENT when files break a rule of the machine or an output
+ * differs, SW_UNSUPPORTED when something is not simulated. */
+enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
+                               struct sw_verified *out);
+
+#endif

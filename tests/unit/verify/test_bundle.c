@@ -1,0 +1,328 @@
+/* Reference bundles, run on the simulated card with random data, against the op's formula on the host.
+ * data/superdsc holds copies of the reference's golden directories. */
+#include "../unit.h"
+
+#include "base/files.h"
+#include "compiler/verify/bundle.h"
+#include "compiler/verify/image.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct golden {
+  struct sw_job job;
+  const char *folder;
+  struct sim_argument args[6];
+  int n_args;
+  struct image image[6];
+  struct image_host host[6];
+};
+
+static bool read_file(void *ctx, struct sw_job *job, const char *name, const char **text, size_t *len)
+{
+  struct golden *g = ctx;
+  char path[512];
+  snprintf(path, sizeof path, SW_SOURCE_DIR "/tests/data/superdsc/%s/%s", g->folder, name);
+  return sw_file_read(job, path, 1 << 24, text, len) == SW_OK;
+}
+
+/* A fixed sequence of halves with few bits, so that sums are exact whatever their order. */
+static double value(int i)
+{
+  return (((unsigned)i * 2654435761u) >> 20) % 33 / 8.0 - 2;
+}
+
+/* Adds an argument: a row-major host tensor on a device layout. */
+static struct image_host *add(struct golden *g, int rank, const int64_t *size, int device_rank,
+                              const int64_t *device_size, const int64_t *stride_map, enum sim_format f)
+{
+  int n = g->n_args++;
+  struct image *im = &g->image[n];
+  im->rank = rank;
+  int64_t stride = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    im->size[d] = size[d];
+    im->stride[d] = stride;
+    stride *= size[d];
+  }
+  im->layout = (struct image_layout){.rank = device_rank, .format = f, .arrangement = "STANDARD"};
+  memcpy(im->layout.device_size, device_size, (size_t)device_rank * 8);
+  memcpy(im->layout.stride_map, stride_map, (size_t)device_rank * 8);
+  struct image_host *h = &g->host[n];
+  *h = (struct image_host){stride, SW_NEW_N(g->job.arena, double, stride), SW_NEW_N(g->job.arena, bool, stride)};
+  for (int i = 0; i < stride; i++)
+    h->v[i] = value(i + 1000 * n);
+  g->args[n].memory = sim_memory_new(g->job.arena, "argument", (size_t)image_bytes(im), true);
+  return h;
+}
+
+static struct image_host *add_2d(struct golden *g, int64_t a, int64_t b)
+{
+  int64_t sticks = (b + 63) / 64;
+  return add(g, 2, (int64_t[]){a, b}, 3, (int64_t[]){sticks, a, 64}, (int64_t[]){64, b, 1}, SIM_FP16);
+}
+
+/* Uploads all arguments but the last (the output), runs, downloads the output into host[n_args - 1]. */
+static enum sw_rc run(struct golden *g)
+{
+  struct sim_files files = {read_file, g};
+  int out = g->n_args - 1;
+  for (int i = 0; i < out; i++)
+    assert_true(image_upload(g->job.arena, &g->image[i], &g->host[i], false, 0, g->args[i].memory));
+  enum sw_rc rc = sim_run_bundle(&g->job, &files, g->args, g->n_args);
+  assert_true(image_download(g->job.arena, &g->image[out], g->args[out].memory, &g->host[out]));
+  return rc;
+}
+
+static struct golden begin(const char *folder)
+{
+  return (struct golden){.job = unit_job(), .folder = folder};
+}
+
+static void expect(struct golden *g, int64_t i, double want, double tolerance)
+{
+  const struct image_host *h = &g->host[g->n_args - 1];
+  assert_false(h->undefined[i]);
+  if (fabs(h->v[i] - want) > tolerance)
+    fail_msg("%s: element %d is %g, %g expected", g->folder, (int)i, h->v[i], want);
+}
+
+static void two_split_dims(void **state)
+{
+  (void)state;
+  struct golden g = begin("03_add_4core_2x2");
+  struct image_host *a = add_2d(&g, 128, 256), *b = add_2d(&g, 128, 256);
+  add_2d(&g, 128, 256);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 128 * 256; i++)
+    expect(&g, i, a->v[i] + b->v[i], 0);
+  sw_arena_free(g.job.arena);
+}
+
+static void max_over_a_padded_stick_is_masked(void **state)
+{
+  (void)state;
+  struct golden g = begin("33_max_stick_padded");
+  struct image_host *a = add_2d(&g, 64, 100);
+  add(&g, 1, (int64_t[]){64}, 3, (int64_t[]){1, 64, 64}, (int64_t[]){-1, 1, -1}, SIM_FP16);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 64; i++) {
+    double most = -INFINITY;
+    for (int j = 0; j < 100; j++)
+      most = fmax(most, a->v[100 * i + j]);
+    expect(&g, i, most, 0);
+  }
+  sw_arena_free(g.job.arena);
+}
+
+/* The recorded program names the wrong constant as mask: 28 lanes of 0.01 are added to each sum. */
+static void wrong_mask_constant_shows(void **state)
+{
+  (void)state;
+  struct golden g = begin("36_mean_stick_padded");
+  struct image_host *a = add_2d(&g, 64, 100);
+  add(&g, 1, (int64_t[]){64}, 3, (int64_t[]){1, 64, 64}, (int64_t[]){-1, 1, -1}, SIM_FP16);
+  assert_int_equal(run(&g), SW_OK);
+  int wrong = 0;
+  for (int i = 0; i < 64; i++) {
+    double sum = 0;
+    for (int j = 0; j < 100; j++)
+      sum += a->v[100 * i + j];
+    wrong += fabs(g.host[1].v[i] - sum / 100) > 0.002;
+  }
+  assert_int_equal(wrong, 64);
+  sw_arena_free(g.job.arena);
+}
+
+static void cores_that_share_a_reduced_dim_add_up(void **state)
+{
+  (void)state;
+  struct golden g = begin("39_max_nonstick_padded");
+  struct image_host *a = add_2d(&g, 8, 100);
+  add(&g, 1, (int64_t[]){100}, 3, (int64_t[]){1, 2, 64}, (int64_t[]){-1, 64, 1}, SIM_FP16);
+  assert_int_equal(run(&g), SW_OK);
+  for (int j = 0; j < 100; j++) {
+    double most = -INFINITY;
+    for (int i = 0; i < 8; i++)
+      most = fmax(most, a->v[100 * i + j]);
+    expect(&g, j, most, 0);
+  }
+  sw_arena_free(g.job.arena);
+}
+
+static void matmul_with_k_split_over_cores(void **state)
+{
+  (void)state;
+  struct golden g = begin("41_matmul_32core_ksplit");
+  struct image_host *a = add_2d(&g, 64, 128), *b = add_2d(&g, 128, 256);
+  add_2d(&g, 64, 256);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 64; i++)
+    for (int j = 0; j < 256; j++) {
+      double sum = 0;
+      for (int k = 0; k < 128; k++)
+        sum += a->v[128 * i + k] * b->v[256 * k + j];
+      expect(&g, 256 * i + j, sum, fabs(sum) / 1024);
+    }
+  sw_arena_free(g.job.arena);
+}
+
+/* K = 100: the second operand has 128 rows, the last 28 zero. With poison there instead, the result is poison. */
+static void padded_k_needs_zero_rows(void **state)
+{
+  (void)state;
+  for (int zero = 0; zero < 2; zero++) {
+    struct golden g = begin("43_matmul_padded");
+    struct image_host *a = add_2d(&g, 65, 100), *b = add_2d(&g, 128, 70);
+    add_2d(&g, 65, 70);
+    for (int i = 100 * 70; i < 128 * 70; i++) {
+      b->v[i] = 0;
+      b->undefined[i] = !zero;
+    }
+    assert_int_equal(run(&g), SW_OK);
+    double sum = 0;
+    for (int k = 0; k < 100; k++)
+      sum += a->v[100 * 3 + k] * b->v[70 * k + 5];
+    if (zero)
+      expect(&g, 70 * 3 + 5, sum, fabs(sum) / 1024);
+    else
+      assert_true(g.host[2].undefined[70 * 3 + 5]);
+    sw_arena_free(g.job.arena);
+  }
+}
+
+static void restickify_with_both_dims_padded(void **state)
+{
+  (void)state;
+  struct golden g = begin("29_restickify_padded");
+  struct image_host *a =
+      add(&g, 2, (int64_t[]){100, 130}, 3, (int64_t[]){2, 130, 64}, (int64_t[]){8320, 1, 130}, SIM_FP16);
+  add_2d(&g, 100, 130);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 100 * 130; i++)
+    expect(&g, i, a->v[i], 0);
+  sw_arena_free(g.job.arena);
+}
+
+static void softmax_through_the_scratchpad(void **state)
+{
+  (void)state;
+  struct golden g = begin("50_lx_softmax_chain");
+  struct image_host *a = add_2d(&g, 64, 256);
+  add_2d(&g, 64, 256);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 64; i++) {
+    double sum = 0;
+    for (int j = 0; j < 256; j++)
+      sum += exp(a->v[256 * i + j] - 2);
+    for (int j = 0; j < 256; j++)
+      expect(&g, 256 * i + j, exp(a->v[256 * i + j] - 2) / sum, 2e-4);
+  }
+  sw_arena_free(g.job.arena);
+}
+
+static void layer_norm_chain(void **state)
+{
+  (void)state;
+  struct golden g = begin("70_layernorm_chain");
+  struct image_host *x = add_2d(&g, 64, 256);
+  struct image_host *w = add(&g, 1, (int64_t[]){256}, 3, (int64_t[]){1, 4, 64}, (int64_t[]){-1, 64, 1}, SIM_FP16);
+  struct image_host *b = add(&g, 1, (int64_t[]){256}, 3, (int64_t[]){1, 4, 64}, (int64_t[]){-1, 64, 1}, SIM_FP16);
+  add_2d(&g, 64, 256);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 64; i++) {
+    double mean = 0, square = 0;
+    for (int j = 0; j < 256; j++) {
+      mean += x->v[256 * i + j] / 256;
+      square += x->v[256 * i + j] * x->v[256 * i + j] / 256;
+    }
+    for (int j = 0; j < 256; j++)
+      expect(&g, 256 * i + j, (x->v[256 * i + j] - mean) / sqrt(square - mean * mean + 1e-5) * w->v[j] + b->v[j], 0.02);
+  }
+  sw_arena_free(g.job.arena);
+}
+
+static void gather_reads_rows_by_number(void **state)
+{
+  (void)state;
+  struct golden g = begin("81_gather_1d_index_exp");
+  struct image_host *index = add(&g, 1, (int64_t[]){32}, 3, (int64_t[]){1, 1, 32}, (int64_t[]){32, -1, 1}, SIM_INT32);
+  struct image_host *x = add(&g, 2, (int64_t[]){128, 256}, 3, (int64_t[]){128, 4, 64}, (int64_t[]){256, 64, 1}, SIM_FP16);
+  add_2d(&g, 32, 256);
+  for (int i = 0; i < 32; i++)
+    index->v[i] = (i * 37) % 128;
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 32; i++)
+    for (int j = 0; j < 256; j++)
+      expect(&g, 256 * i + j, exp(x->v[256 * ((i * 37) % 128) + j]), 0.01);
+  index->v[5] = 128;
+  g.job.worst = SW_OK;
+  assert_int_equal(run(&g), SW_DIFFERENT);
+  sw_arena_free(g.job.arena);
+}
+
+static void nested_loops_move_their_tensors(void **state)
+{
+  (void)state;
+  struct golden g = begin("90_loop_nested_2x4");
+  struct image_host *a = add_2d(&g, 1024, 4096), *b = add_2d(&g, 1024, 4096), *c = add_2d(&g, 1024, 4096);
+  add_2d(&g, 1024, 4096);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 1024 * 4096; i += 97)
+    expect(&g, i, (a->v[i] + b->v[i]) * c->v[i], 0);
+  sw_arena_free(g.job.arena);
+}
+
+/* fp16 to fp32 interleaves lanes; the host undoes it by the tensor's arrangement. */
+static void cast_changes_the_order_in_a_stick(void **state)
+{
+  (void)state;
+  struct golden g = begin("60_dl16tofp32");
+  struct image_host *a = add_2d(&g, 64, 128);
+  add(&g, 2, (int64_t[]){64, 128}, 3, (int64_t[]){4, 64, 32}, (int64_t[]){32, 128, 1}, SIM_FP32);
+  g.image[1].layout.arrangement = "DL16_TO_FP32";
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 64 * 128; i++)
+    expect(&g, i, a->v[i], 0);
+  sw_arena_free(g.job.arena);
+}
+
+/* Two cores of one execute have no order. */
+static void a_core_must_not_read_what_another_writes(void **state)
+{
+  (void)state;
+  struct golden g = begin("03_add_4core_2x2");
+  add_2d(&g, 128, 256);
+  add_2d(&g, 128, 256);
+  add_2d(&g, 128, 256);
+  struct sim_memory *m = g.args[0].memory;
+  struct sim_value v;
+  assert_int_equal(sim_store(m, 0, SIM_FP16, 64 + 1, (struct sim_value){1, false}), SIM_FINE);
+  assert_int_equal(sim_load(m, 0, SIM_FP16, 64 + 1, &v), SIM_FINE);
+  assert_int_equal(sim_load(m, 0, SIM_FP16, 64 + 2, &v), SIM_RACE);
+  assert_int_equal(sim_load(m, 0, SIM_FP16, 128 + 2, &v), SIM_FINE);
+  assert_int_equal(sim_store(m, 0, SIM_FP16, 128 + 1, v), SIM_RACE);
+  assert_int_equal(sim_load(m, 128 * 256 * 2, SIM_FP16, 128 + 2, &v), SIM_OUTSIDE);
+  sw_arena_free(g.job.arena);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(two_split_dims),
+      cmocka_unit_test(max_over_a_padded_stick_is_masked),
+      cmocka_unit_test(wrong_mask_constant_shows),
+      cmocka_unit_test(cores_that_share_a_reduced_dim_add_up),
+      cmocka_unit_test(matmul_with_k_split_over_cores),
+      cmocka_unit_test(padded_k_needs_zero_rows),
+      cmocka_unit_test(restickify_with_both_dims_padded),
+      cmocka_unit_test(softmax_through_the_scratchpad),
+      cmocka_unit_test(layer_norm_chain),
+      cmocka_unit_test(gather_reads_rows_by_number),
+      cmocka_unit_test(nested_loops_move_their_tensors),
+      cmocka_unit_test(cast_changes_the_order_in_a_stick),
+      cmocka_unit_test(a_core_must_not_read_what_another_writes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
