@@ -133,13 +133,14 @@ static void note_unknown(void *p, int value)
   q->known = q->known && q->e->values[value].kind != SW_UNKNOWN;
 }
 
-/* An in-place op computed its result aside; here it goes into `self`, which becomes the result. */
-static void write_through(struct sw_call *c)
+/* An op that writes into an argument (`self` of an in-place one, or `out`) computed its result aside; here it goes
+ * there, and the argument becomes the result. */
+static void write_through(struct sw_call *c, const char *name)
 {
-  struct sw_tensor self = sw_call_tensor(c, "self");
-  if (c->first.cells != self.cells) {
-    sw_call_copy(c, &self, &c->first);
-    sw_call_out_view(c, 0, self);
+  struct sw_tensor to = sw_call_tensor(c, name);
+  if (c->first.cells != to.cells) {
+    sw_call_copy(c, &to, &c->first);
+    sw_call_out_view(c, 0, to);
   }
 }
 
@@ -160,8 +161,8 @@ static enum sw_rc run_op(struct sw_eval *e, const struct sw_node *node, bool *ov
                         .in_place = in_place};
   if (!setjmp(c->out)) {
     op->fn(c);
-    if (in_place)
-      write_through(c);
+    if (in_place || sw_call_has(c, "out"))
+      write_through(c, in_place ? "self" : "out");
   } else {
     for (int i = 0; i < node->n_results; i++)
       if (node->results[i] >= 0)

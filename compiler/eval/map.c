@@ -240,7 +240,8 @@ void sw_apply(struct sw_call *c, const struct sw_tensor *to, enum sw_kernel k, i
   int first = k == SW_K_where; /* the condition has no say */
   enum sw_dtype meet = promoted(n - first, ts + first, is_number ? is_number + first : NULL);
   enum sw_class class = sw_class_of(kernels[k].is_test ? meet : out.dtype);
-  if (!kernels[k].is_test && !c->in_place && category(meet) > category(out.dtype))
+  bool fits = category(meet) < 2 || category(meet) <= category(out.dtype);
+  if (!kernels[k].is_test && !c->in_place && !fits)
     sw_call_stop(c, SW_INVALID, "operands of dtype %s do not give %s", sw_dtype_torch(meet), sw_dtype_torch(out.dtype));
   if (class == SW_CLASS_WHOLE && !kernels[k].whole)
     class = SW_CLASS_REAL;

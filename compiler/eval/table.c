@@ -72,6 +72,7 @@ const struct sw_eval_op sw_eval_ops[] = {
     {"aten.amax.default", sw_op_reduce, SW_R_AMAX, "dim"},
     {"aten.amin.default", sw_op_reduce, SW_R_AMIN, "dim"},
     {"aten.aminmax.default", sw_op_aminmax, 0, NULL},
+    {"aten.any.all_out", sw_op_reduce, SW_R_ANY, NULL},
     {"aten.any.default", sw_op_reduce, SW_R_ANY, NULL},
     {"aten.any.dim", sw_op_reduce, SW_R_ANY, "dim"},
     {"aten.any.dims", sw_op_reduce, SW_R_ANY, "dim"},
