@@ -326,6 +326,7 @@ static struct sw_work hint_work(struct sw_job *job, const json_t *c, struct sw_h
   size_t i;
   if (!w.cores)
     w.cores = 32;
+  w.out = (struct sw_work_tensor){.name = "y", .rank = 1, .device_size = {64}};
   json_object_foreach (json_object_get(c, "sizes"), name, n)
     add_var(&w, name, json_integer_value(n));
   json_array_foreach (ops_dims, i, n)
