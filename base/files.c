@@ -36,10 +36,11 @@ enum sw_rc sw_file_read(struct sw_job *job, const char *path, size_t max_bytes, 
   }
   sw_arena_defer(scratch, close_fd, (void *)(intptr_t)fd);
   struct stat st;
-  size_t cap = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : 1 << 16;
-  if (cap - 1 > max_bytes && S_ISREG(st.st_mode)) {
+  /* One more than the size and the NUL, so that the end is seen before there is need to grow. */
+  size_t cap = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 2 : 1 << 16;
+  if (cap - 2 > max_bytes && S_ISREG(st.st_mode)) {
     sw_arena_free(scratch);
-    return sw_fail(job, SW_LIMIT, "%s: %zu bytes, limit %zu", path, cap - 1, max_bytes);
+    return sw_fail(job, SW_LIMIT, "%s: %zu bytes, limit %zu", path, cap - 2, max_bytes);
   }
   char *p = sw_arena_alloc(job->arena, cap, 1);
   size_t n = 0;

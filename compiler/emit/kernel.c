@@ -80,10 +80,12 @@ static bool has_row_number(const struct sw_align_tensor *t)
   return false;
 }
 
-static const char *argument_name(const struct op_spec *s, int storage)
+/* The name by which a coordinate refers to an index tensor; inputs have the names that the reference gives them. */
+static const char *index_name(const struct op_spec *s, int storage)
 {
-  int64_t at = sw_map_get(&s->numbers->of, &storage, sizeof storage);
-  return sw_arena_printf(s->job->arena, "arg%d_1", (int)at);
+  int input = s->p->storages.v[storage].input;
+  return input >= 0 ? sw_arena_printf(s->job->arena, "arg%d_1", input)
+                    : sw_arena_printf(s->job->arena, "buf%d", storage);
 }
 
 static enum sw_rc add_tensor(struct op_spec *s, int i)
@@ -107,7 +109,7 @@ static enum sw_rc add_tensor(struct op_spec *s, int i)
     return f->rc;
   }
   if (x->index_input >= 0)
-    t->row_number = argument_name(s, access_of(s->op, x->index_input)->storage);
+    t->row_number = index_name(s, access_of(s->op, x->index_input)->storage);
   s->storage[s->n++] = x->storage;
   return SW_OK;
 }
@@ -198,7 +200,7 @@ static void allocate(const struct op_spec *s, int i, struct sw_spec_arg *a)
   a->format = s->t[i].layout->format;
   a->arrangement = s->t[i].layout->arrangement;
   a->storage = s->t[i].name;
-  a->name = s->t[i].is_index ? argument_name(s, storage) : NULL;
+  a->name = s->t[i].is_index ? index_name(s, storage) : NULL;
   a->alloc = kind == SW_PLACE_HBM ? SW_ALLOC_HBM : kind == SW_PLACE_POOL ? SW_ALLOC_POOL : SW_ALLOC_LX;
   a->arg_index = kind == SW_PLACE_HBM ? (int)sw_map_get(&s->numbers->of, &storage, sizeof storage) : -1;
   a->address = kind == SW_PLACE_HBM ? a->arg_index : place->offset;

@@ -351,6 +351,8 @@ static void read_pickled(struct payload_reader *p, const char *path, int which)
   size_t len = 0, n;
   const char *bytes = entry < 0 ? NULL : contents(outer, entry, &len);
   struct archive z = {.job = job, .index = {.arena = job->arena}};
+  if (entry >= 0 && !bytes)
+    return;
   if (len < 2 || memcmp(bytes, "PK", 2)) {
     p->out->unknown = true;
     sw_warn(job, "%s is no file of torch.save: values of weights are unknown", path);

@@ -111,6 +111,15 @@ static bool skip(struct parser *p, const char *text)
   return true;
 }
 
+/* Length of a name: what a symbol must be, so that its text can be read again. */
+static size_t word(const char *s)
+{
+  size_t n = 0;
+  while (isalnum((unsigned char)s[n]) || s[n] == '_')
+    n++;
+  return n;
+}
+
 static const struct sw_expr *parse_any(struct parser *p);
 
 /* Arguments behind "NAME(". Keyword arguments (positive=True) say nothing we use. */
@@ -120,7 +129,7 @@ static const struct sw_expr *parse_call(struct parser *p, const char *name)
     char quote = *p->s == '\'' ? '\'' : '"';
     const char *end = *p->s == quote ? strchr(p->s + 1, quote) : NULL;
     const char *close = end ? strchr(end, ')') : NULL;
-    if (!close)
+    if (!close || word(p->s + 1) != (size_t)(end - p->s - 1))
       return NULL;
     struct sw_expr *e = make(p, SYMBOL, sw_arena_strndup(p->arena, p->s + 1, (size_t)(end - p->s - 1)), NULL, NULL);
     p->s = close + 1;
@@ -166,9 +175,7 @@ static const struct sw_expr *parse_atom(struct parser *p)
     p->s = end;
     return number(p, v);
   }
-  size_t n = 0;
-  while (isalnum((unsigned char)p->s[n]) || p->s[n] == '_')
-    n++;
+  size_t n = word(p->s);
   if (!n)
     return NULL;
   const char *name = sw_arena_strndup(p->arena, p->s, n);

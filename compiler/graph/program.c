@@ -2,7 +2,7 @@
  * that reads the arguments, so that a name used before its node is told apart from one that nothing defines. */
 #include "compiler/graph/program.h"
 
-#include <limits.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static bool in_torch(const char *path, size_t len)
   for (size_t i = 0; i + 7 <= len; i++)
     if (!memcmp(path + i, "/torch/", 7))
       return true;
-  return false;
+  return len >= 6 && !memcmp(path, "torch/", 6);
 }
 
 /* The last frame `File "PATH", line N` whose file is not torch's own (pt2.md section 8). */
@@ -112,11 +112,12 @@ static const char *source_line(struct sw_arena *a, const char *trace)
     if (!end)
       break;
     s = end;
-    if (strncmp(end, "\", line ", 8) || path[0] == '<' || in_torch(path, (size_t)(end - path)))
+    if (strncmp(end, "\", line ", 8) || !isdigit((unsigned char)end[8]) || path[0] == '<' ||
+        in_torch(path, (size_t)(end - path)))
       continue;
     size_t len;
     const char *p = short_path(path, (size_t)(end - path), &len);
-    if (strcspn(p, "\n\r") < len)
+    if (!len || strcspn(p, " \n\r") < len) /* the text form ends a source at a blank */
       continue;
     found = sw_arena_printf(a, "%.*s:%ld", (int)(len < 200 ? len : 200), p, strtol(end + 8, NULL, 10));
   }
@@ -130,8 +131,9 @@ static const char *module_path(struct sw_arena *a, const char *stack)
   const char *comma = strchr(last ? last + 1 : stack, ',');
   if (!comma)
     return NULL;
-  size_t n = strcspn(comma + 1, ",\n\r");
-  return n ? sw_arena_strndup(a, comma + 1, n) : NULL;
+  size_t n = strcspn(comma + 1, ", \n\r");
+  bool is_placeholder = !strncmp(comma + 1, "_empty_nn_module_stack", 22);
+  return n && !is_placeholder ? sw_arena_strndup(a, comma + 1, n) : NULL;
 }
 
 /* -- one node -- */

@@ -20,29 +20,37 @@ static bool define(struct sw_text *t, int id, int node, int result)
   return true;
 }
 
-/* "# model.py:12 in layers.0" at the end of a line; any other comment says nothing. */
+/* model.py:12 */
+static bool is_source(const char *s)
+{
+  const char *colon = strrchr(s, ':');
+  return colon && colon > s && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+}
+
+/* "# model.py:12 in layers.0", either half may be missing; any other comment says nothing. */
+static void comment(struct sw_text *t, struct sw_node *n)
+{
+  const char *word[4];
+  int n_words = 0;
+  const char *s = t->s + 1;
+  size_t len;
+  for (; n_words < 4 && (s += strspn(s, " \t"), len = strcspn(s, " \t\r\n")) > 0; s += len)
+    word[n_words++] = sw_arena_strndup(t->job->arena, s, len);
+  bool has_module = n_words >= 2 && n_words <= 3 && !strcmp(word[n_words - 2], "in");
+  bool has_source = (n_words == 1 || (n_words == 3 && has_module)) && is_source(word[0]);
+  if (has_source)
+    n->source = word[0];
+  if (has_module && (has_source || n_words == 2))
+    n->module = word[n_words - 1];
+}
+
+/* Nothing but a comment may follow; that of a node may say where it comes from. */
 static bool end_of_statement(struct sw_text *t, struct sw_node *n)
 {
   sw_text__blanks(t);
   if (*t->s == '#') {
-    const char *s = t->s + 1 + strspn(t->s + 1, " ");
-    int len = (int)strcspn(s, "\r\n"), source = len;
-    while (len && s[len - 1] == ' ')
-      len--;
-    for (int i = 0; i + 4 <= len; i++)
-      if (!strncmp(s + i, " in ", 4))
-        source = i;
-    if (len > 3 && !strncmp(s, "in ", 3))
-      source = -1;
-    int digits = source > 0 ? source : 0;
-    while (digits > 0 && isdigit((unsigned char)s[digits - 1]))
-      digits--;
-    bool is_source = source < 0 || (digits > 1 && digits < source && s[digits - 1] == ':');
-    if (n && is_source && source > 0)
-      n->source = sw_arena_strndup(t->job->arena, s, (size_t)source);
-    if (n && is_source && source < len)
-      n->module = sw_arena_strndup(t->job->arena, s + (source < 0 ? 3 : source + 4),
-                                   (size_t)(len - (source < 0 ? 3 : source + 4)));
+    if (n)
+      comment(t, n);
     t->s += strcspn(t->s, "\n");
   }
   return !*t->s || *t->s == '\n' || sw_text__fail(t, "end of line expected, found %s", sw_text__here(t));

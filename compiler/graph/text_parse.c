@@ -289,7 +289,8 @@ bool sw_text__type(struct sw_text *t, int id)
       return sw_text__fail(t, "dtype \"%.60s\" is unknown", w);
     good = dims(t, &v.size, &v.size_expr, &v.rank) && placement(t, &v, &t->scope->mentions.v[id].placed);
   }
-  t->scope->names.graph->values.v[id] = v;
+  if (good)
+    t->scope->names.graph->values.v[id] = v;
   return good;
 }
 

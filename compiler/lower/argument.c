@@ -103,7 +103,8 @@ const struct sw_value *lw_value(struct lower *l, int result)
 
 enum sw_dtype lw_dtype_of_value(struct lower *l, int value)
 {
-  return l->values[value].narrow ? SW_F16 : l->graph->values.v[value].dtype;
+  const struct lw_value *v = &l->values[value];
+  return v->narrow ? v->narrow_bf16 ? SW_BF16 : SW_F16 : l->graph->values.v[value].dtype;
 }
 
 enum sw_dtype lw_result_dtype(struct lower *l, int result)

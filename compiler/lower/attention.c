@@ -175,7 +175,7 @@ static struct tensor repeat_heads(struct lower *l, struct tensor x, int64_t head
   struct tensor t = lw_unsqueeze(x, h + 1);
   memcpy(wide, t.size, sizeof wide);
   wide[h + 1] = group;
-  return lw_reshape(l, lw_clone(l, lw_expand(l, t, t.rank, wide)), x.rank, flat);
+  return lw_reshape(l, lw_expand(l, t, t.rank, wide), x.rank, flat);
 }
 
 static struct tensor flash(struct lower *l, struct attention *a)
@@ -183,8 +183,11 @@ static struct tensor flash(struct lower *l, struct attention *a)
   int r = a->q.rank, last = r - 1;
   uint32_t row = 1u << last;
   double root = sqrt(a->scale);
-  struct tensor output = lw_fill(l, 0, a->dtype, r, a->q.size);
-  struct tensor max = lw_reduce(l, SW_OP_MAX, lw_fill(l, -INFINITY, a->dtype, r, a->q.size), row, false);
+  int64_t stick[SW_MAX_RANK]; /* the reference makes its row vectors from [.., rows, 64] */
+  memcpy(stick, a->q.size, sizeof stick);
+  stick[last] = 64;
+  struct tensor output = lw_fill(l, 0, a->dtype, r, a->q.size, a->q.stride);
+  struct tensor max = lw_reduce(l, SW_OP_MAX, lw_fill(l, -INFINITY, a->dtype, r, stick, NULL), row, false);
   struct tensor q = lw_binary_number(l, SW_OP_MUL, a->q, root);
   struct tensor k = lw_binary_number(l, SW_OP_MUL, repeat_heads(l, a->k, r > 2 ? a->q.size[r - 3] : 1), root);
   struct tensor s = lw_matmul(l, q, lw_transpose(k, r - 2, r - 1));
@@ -196,7 +199,7 @@ static struct tensor flash(struct lower *l, struct attention *a)
   struct tensor p = lw_unary(l, SW_OP_EXP, lw_binary(l, SW_OP_SUB, s, lw_unsqueeze(new_max, last)));
   struct tensor v = repeat_heads(l, a->v, r > 2 ? a->q.size[r - 3] : 1);
   lw_write(l, output, lw_binary(l, SW_OP_ADD, kept, lw_matmul(l, p, v)));
-  struct tensor sum = lw_reduce(l, SW_OP_MAX, lw_fill(l, 0, a->dtype, r, a->q.size), row, false);
+  struct tensor sum = lw_reduce(l, SW_OP_MAX, lw_fill(l, 0, a->dtype, r, stick, NULL), row, false);
   struct tensor old = lw_binary(l, SW_OP_MUL, sum, correction);
   lw_write(l, sum, lw_binary(l, SW_OP_ADD, old, lw_reduce(l, SW_OP_SUM, p, row, false)));
   lw_write(l, output, lw_binary(l, SW_OP_DIV, output, lw_unsqueeze(sum, last)));

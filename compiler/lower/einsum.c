@@ -18,7 +18,7 @@ static int place(const char *letters, char c)
   return at && c ? (int)(at - letters) : -1;
 }
 
-/* "ij,jk->ik" into terms and result; spaces don't count. False for "...", repeated letters and other forms. */
+/* "ij,jk->ik" into terms and result; spaces don't count. False for "..." and other forms. */
 static bool parse(const char *equation, int n, struct term *term, char result[SW_MAX_RANK + 1])
 {
   int at = 0, k = 0;
@@ -35,7 +35,7 @@ static bool parse(const char *equation, int n, struct term *term, char result[SW
     } else if (*s == ',' && !arrow && k + 1 < n) {
       term[++k].letter[0] = 0;
       at = 0;
-    } else if (isalpha((unsigned char)*s) && at < SW_MAX_RANK && place(out, *s) < 0) {
+    } else if (isalpha((unsigned char)*s) && at < SW_MAX_RANK && (!arrow || place(out, *s) < 0)) {
       out[at++] = *s;
       out[at] = 0;
     } else {
@@ -43,6 +43,19 @@ static bool parse(const char *equation, int n, struct term *term, char result[SW
     }
   }
   return arrow && k == n - 1;
+}
+
+/* A letter that stands twice walks the diagonal. */
+static void take_diagonals(struct term *a)
+{
+  for (int d = 0; a->letter[d]; d++)
+    for (int e = d + 1; a->letter[e]; e++)
+      if (a->letter[e] == a->letter[d]) {
+        a->t.stride[d] += a->t.stride[e];
+        a->t = lw_squeeze(a->t, e);
+        memmove(&a->letter[e], &a->letter[e + 1], strlen(&a->letter[e]));
+        e--;
+      }
 }
 
 /* Sums the letters that only this term has and the result has not. */
@@ -150,6 +163,7 @@ void lw_op_einsum(struct lower *l, int unused)
       lw_set(l, 0, lw_unknown());
       return;
     }
+    take_diagonals(&term[i]);
   }
   sum_own(l, &term[0], n > 1 ? term[1].letter : "", result);
   if (n > 1)

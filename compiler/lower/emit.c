@@ -310,9 +310,9 @@ struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high)
   return y;
 }
 
-struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size)
+struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride)
 {
-  struct tensor t = lw_new(l, dtype, rank, size, NULL);
+  struct tensor t = lw_new(l, dtype, rank, size, stride);
   struct tensor s = lw_expand(l, lw_scalar(l, value, dtype), rank, size);
   lw_nest(l, SW_OP_IDENTITY, SW_ROLE_FILL, rank, rank, size, t, 1, &s);
   return t;
@@ -401,8 +401,6 @@ struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, 
       order[n++] = d;
       count *= x.size[d];
     }
-  if (count == 0)
-    return lw_refuse(l, "drop this node", "a reduction over no elements");
   struct tensor in = lw_permute(x, order);
   memcpy(range, in.size, sizeof range);
   struct tensor out;
@@ -417,6 +415,12 @@ struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, 
   struct tensor nest = keepdim ? lw_permute(out, order) : out;
   for (int d = n_kept; d < n; d++)
     nest.stride[d] = 0;
+  if (count == 0) { /* nothing to reduce: the neutral element */
+    if (op != SW_OP_SUM && op != SW_OP_PROD && sw_storage_elements(&l->program->storages.v[out.storage]) > 0)
+      return lw_refuse(l, "drop this node", "a reduction over no elements");
+    lw_write(l, out, lw_scalar(l, op == SW_OP_PROD, out.dtype));
+    return out;
+  }
   if (count == 1 && op != SW_OP_EXX2) { /* nothing to reduce: a copy */
     lw_nest(l, SW_OP_IDENTITY, SW_ROLE_PLAIN, n_kept, n, range, nest, 1, &in);
     return out;

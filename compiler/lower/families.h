@@ -42,7 +42,7 @@ lw_fn lw_op_sdpa;
 
 /* move.c */
 lw_fn lw_op_clone, lw_op_contiguous, lw_op_cast, lw_op_type_as, lw_op_copy, lw_op_full, lw_op_cat,
-    lw_op_pad, lw_op_slice_scatter, lw_op_select_scatter, lw_op_repeat, lw_op_repeat_interleave, lw_op_roll, lw_op_nothing,
+    lw_op_pad, lw_op_slice_scatter, lw_op_select_scatter, lw_op_repeat, lw_op_repeat_interleave, lw_op_roll, lw_op_fill_tensor, lw_op_pixel_shuffle, lw_op_nothing,
     lw_op_dropout, lw_op_refuse;
 /* The tensor that a functional write starts from: the old one's own storage or a copy. */
 struct tensor lw_writable(struct lower *l, const struct sw_arg *a);

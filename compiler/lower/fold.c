@@ -24,14 +24,13 @@ static bool is_written(const char *type)
   return alias_letter(type) && close && memchr(type, '!', (size_t)(close - type));
 }
 
-/* Calls fn for every tensor value among the arguments, lists included. */
-static void each_value(const struct sw_arg *args, int n, void (*fn)(void *ctx, int value), void *ctx)
+void lw_each_value(const struct sw_arg *args, int n, void (*fn)(void *ctx, int value), void *ctx)
 {
   for (int i = 0; i < n; i++)
     if (args[i].kind == SW_ARG_VALUE)
       fn(ctx, args[i].value);
     else if (args[i].kind == SW_ARG_LIST)
-      each_value(args[i].list.v, args[i].list.n, fn, ctx);
+      lw_each_value(args[i].list.v, args[i].list.n, fn, ctx);
 }
 
 static void find_aliases(struct lower *l)
@@ -123,7 +122,7 @@ static void find_constants(struct lower *l)
     for (int i = 0; i < g->nodes.n; i++) {
       const struct sw_node *n = &g->nodes.v[i];
       struct scan s = {l, n->schema && !is_random(n->target) && sw_eval_knows(n->target)};
-      each_value(n->args, n->n_args, check_constant, &s);
+      lw_each_value(n->args, n->n_args, check_constant, &s);
       bool symbolic = false;
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
@@ -169,11 +168,11 @@ static void count_readers(struct lower *l)
   for (int i = 0; i < g->nodes.n; i++) {
     struct use u = {l, i};
     if (strcmp(g->nodes.v[i].target, "aten._assert_tensor_metadata.default"))
-      each_value(g->nodes.v[i].args, g->nodes.v[i].n_args, count_reader, &u);
+      lw_each_value(g->nodes.v[i].args, g->nodes.v[i].n_args, count_reader, &u);
   }
   for (int i = 0; i < g->outputs.n; i++) {
     struct use u = {l, -1};
-    each_value(&g->outputs.v[i].arg, 1, count_reader, &u);
+    lw_each_value(&g->outputs.v[i].arg, 1, count_reader, &u);
   }
 }
 
@@ -194,7 +193,7 @@ static void find_live(struct lower *l)
     l->values[v].last_use = -1;
   for (int i = 0; i < g->outputs.n; i++) {
     struct use u = {l, INT_MAX};
-    each_value(&g->outputs.v[i].arg, 1, mark_use, &u);
+    lw_each_value(&g->outputs.v[i].arg, 1, mark_use, &u);
     if (g->outputs.v[i].arg.kind == SW_ARG_VALUE)
       l->values[l->values[g->outputs.v[i].arg.value].root].output = true;
   }
@@ -214,7 +213,7 @@ static void find_live(struct lower *l)
     struct use u = {l, i};
     const struct lw_match *m = l->matches[i];
     if (!m) {
-      each_value(n->args, n->n_args, mark_use, &u);
+      lw_each_value(n->args, n->n_args, mark_use, &u);
       continue;
     }
     const int values[] = {m->q, m->k, m->v, m->mask};
@@ -242,6 +241,7 @@ enum sw_rc lw_analyse(struct lower *l)
   count_readers(l);
   lw_find_patterns(l);
   find_live(l);
+  lw_find_narrow(l);
   l->eval = sw_eval_new(l->job, g, SW_ROUND_DTYPE, (size_t)MAX_FOLDED_MB << 20);
   for (int k = 0; k < g->inputs.n; k++)
     if (g->inputs.v[k].value >= 0 && l->values[g->inputs.v[k].value].constant && l->values[g->inputs.v[k].value].live)
@@ -265,7 +265,7 @@ bool lw_fold_node(struct lower *l)
   if (!l->node_constant[l->node])
     return false;
   struct scan s = {l, true};
-  each_value(n->args, n->n_args, check_known, &s);
+  lw_each_value(n->args, n->n_args, check_known, &s);
   if (!s.all || sw_eval_node(l->eval, l->node) != SW_OK)
     return false;
   for (int r = 0; r < n->n_results; r++)
@@ -293,6 +293,11 @@ static double element(const struct sw_tensor *t, int64_t i)
     i /= t->size[d];
   }
   return t->cells->real ? t->cells->real[at] : (double)t->cells->integer[at];
+}
+
+double lw_narrowed(double x, enum sw_dtype dtype)
+{
+  return dtype == SW_F16 && isfinite(x) ? fmin(fmax(x, -65504), 65504) : x;
 }
 
 struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
@@ -325,12 +330,8 @@ double *lw_constant_doubles(struct lower *l, int value)
   const struct sw_tensor *e = lw_constant_elements(l, value);
   int64_t n = sw_value_elements(&l->graph->values.v[value]);
   double *x = SW_NEW_N(l->arena, double, n);
-  for (int64_t i = 0; e && i < n; i++) {
+  for (int64_t i = 0; e && i < n; i++)
     x[i] = element(e, i);
-    /* float32's most negative number stands for "masked": the largest fp16 one does the same */
-    if (l->values[value].narrow && isfinite(x[i]))
-      x[i] = fmin(fmax(x[i], -65504), 65504);
-  }
   return x;
 }
 
@@ -345,6 +346,8 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
   int64_t n = sw_value_elements(v);
   double *x = lw_constant_doubles(l, value);
   bool uniform = n > 0;
+  for (int64_t i = 0; i < n; i++)
+    x[i] = lw_narrowed(x[i], dtype);
   for (int64_t i = 0; i < n; i++)
     uniform = uniform && memcmp(&x[i], &x[0], sizeof *x) == 0;
   if (uniform && sw_dtype_is_float(dtype))
@@ -415,7 +418,7 @@ static void check_tensor(void *ctx, int value)
 bool lw_arguments_known(struct lower *l)
 {
   struct scan s = {l, true};
-  each_value(lw_node(l)->args, lw_node(l)->n_args, check_tensor, &s);
+  lw_each_value(lw_node(l)->args, lw_node(l)->n_args, check_tensor, &s);
   return s.all;
 }
 
@@ -429,5 +432,5 @@ static void touch(void *ctx, int value)
 /* Graph inputs become storages in order of first use, whatever the node's function does with them. */
 void lw_touch_arguments(struct lower *l)
 {
-  each_value(lw_node(l)->args, lw_node(l)->n_args, touch, l);
+  lw_each_value(lw_node(l)->args, lw_node(l)->n_args, touch, l);
 }

@@ -90,6 +90,18 @@ static bool is_load_time_work(struct lower *l)
   return !half;
 }
 
+/* Folded nodes that are lowered all the same: a view of a buffer stays a view, without a second copy of the buffer's
+ * elements; and the reference writes a tensor that is full of one number (ops.md 2.6). */
+static bool stays(struct lower *l, const struct lw_operation *op)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  if (!op || !v)
+    return false;
+  if (op->kind == LW_VIEW)
+    return l->input_of[l->values[lw_node(l)->results[0]].root] >= 0;
+  return !l->best && op->kind == LW_CONSTANT && v->rank > 0 && (is_half(v->dtype) || v->dtype == SW_F32);
+}
+
 static void run_node(struct lower *l, int node)
 {
   const struct sw_node *n = &l->graph->nodes.v[node];
@@ -104,12 +116,8 @@ static void run_node(struct lower *l, int node)
   bool folded = !match && lw_fold_node(l);
   if (!folded && !match)
     lw_touch_arguments(l);
-  if (folded) {
-    /* A view of a buffer stays a view: no second copy of the buffer's elements. */
-    const struct sw_value *v = lw_value(l, 0);
-    if (!op || op->kind != LW_VIEW || !v || l->input_of[l->values[n->results[0]].root] < 0)
-      return;
-  }
+  if (folded && !stays(l, op))
+    return;
   if (match) {
     lw_run_match(l, match);
   } else if (!op) {

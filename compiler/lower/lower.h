@@ -44,6 +44,7 @@ struct lw_operation {
   int param;
   const char *becomes; /* device ops in order, for documents */
   const char *note;    /* limits; the advice of a refusal; why it runs on the host */
+  bool half_only;      /* the device computes it in fp16 only */
 };
 
 extern const struct lw_operation lw_operations[];
@@ -59,6 +60,7 @@ struct lw_value {
   bool root_live; /* of a root: somebody needs some value of the class */
   bool output;    /* of a root: leaves the program */
   bool narrow;    /* declared float32, computed in fp16 (precision=device) */
+  bool narrow_bf16;
   int last_use;   /* of a root: last node that reads any value of the class; INT_MAX for outputs */
   int reader, n_readers; /* one node that reads it, and how many arguments and outputs do */
 };
@@ -168,7 +170,8 @@ struct tensor lw_binary(struct lower *l, enum sw_device_op op, struct tensor a, 
 struct tensor lw_binary_number(struct lower *l, enum sw_device_op op, struct tensor x, double number);
 struct tensor lw_where(struct lower *l, struct tensor c, struct tensor a, struct tensor b);
 struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high);
-struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size);
+/* stride NULL: row major */
+struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride);
 struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
 /* x as an operand of an op that computes in `dtype`: bools of that format need no cast. */
 struct tensor lw_operand(struct lower *l, struct tensor x, enum sw_dtype dtype);
@@ -205,6 +208,8 @@ bool lw_broadcast(int n, const struct tensor *in, int *rank, int64_t size[SW_MAX
 
 /* -- folding (fold.c) -- */
 
+/* Calls fn for every value among arguments, those in lists included. */
+void lw_each_value(const struct sw_arg *args, int n, void (*fn)(void *ctx, int value), void *ctx);
 /* Fills in l->values: aliases, constants, liveness. */
 enum sw_rc lw_analyse(struct lower *l);
 bool lw_node_writes(struct lower *l, int node);
@@ -218,10 +223,12 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
 double *lw_constant_doubles(struct lower *l, int value);
 /* Elements of a constant value, or NULL. */
 const struct sw_tensor *lw_constant_elements(struct lower *l, int value);
+/* A number for a tensor of dtype: float32's most negative one stands for "masked", and the largest fp16 one does the
+ * same. */
+double lw_narrowed(double x, enum sw_dtype dtype);
 /* A constant of our own making, row major. */
 struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
                        const double *elements);
-void lw_mark_narrow(struct lower *l);
 
 /* Whether nothing behind the node at work reads the value's storage, so that a functional write may reuse it: a
  * temporary, or an input whose new value is an output anyway. */
@@ -239,6 +246,8 @@ struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype
 /* -- patterns (pattern.c) -- */
 
 void lw_find_patterns(struct lower *l);
+/* narrow.c: float32 regions between casts that the device can only compute in fp16. After liveness. */
+void lw_find_narrow(struct lower *l);
 void lw_run_match(struct lower *l, const struct lw_match *m);
 /* A value of repeated heads: the one before the repetition, else itself. */
 int lw_unrepeated(struct lower *l, int value);

@@ -68,7 +68,7 @@ void lw_op_full(struct lower *l, int one)
   if (t != SW_F16 && t != SW_BF16 && t != SW_F32)
     lw_host(l, 0);
   else
-    lw_set(l, 0, lw_fill(l, value, t, v->rank, v->size));
+    lw_set(l, 0, lw_fill(l, value, t, v->rank, v->size, NULL));
 }
 
 void lw_op_nothing(struct lower *l, int unused)
@@ -132,7 +132,7 @@ void lw_op_pad(struct lower *l, int unused)
   (void)unused;
   const struct sw_arg *mode = lw_arg(l, "mode");
   if (mode->kind == SW_ARG_STR && strcmp(mode->s, "constant")) {
-    lw_refuse(l, "pad with a constant", "padding mode %s", mode->s);
+    lw_host(l, 0);
     return;
   }
   const struct sw_value *v = lw_value(l, 0);
@@ -275,4 +275,37 @@ void lw_op_roll(struct lower *l, int unused)
     x = join(l, 2, piece, dim);
   }
   lw_set(l, 0, x);
+}
+
+void lw_op_fill_tensor(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_value *v = lw_value(l, 0);
+  struct tensor x = lw_argument(l, lw_arg(l, "value"), lw_result_dtype(l, 0));
+  lw_set(l, 0, lw_expand(l, x, v->rank, v->size));
+}
+
+/* [.., C r r, H, W] as [.., C, r, r, H, W], in the order C, H, r, W, r. */
+void lw_op_pixel_shuffle(struct lower *l, int unused)
+{
+  (void)unused;
+  const struct sw_value *v = lw_value(l, 0);
+  struct tensor x = lw_tensor(l, "self");
+  int64_t r = lw_int(l, "upscale_factor");
+  int n = x.rank - 3;
+  if (!lw_known(x) || n + 5 > SW_MAX_RANK) {
+    lw_set(l, 0, lw_unknown());
+    return;
+  }
+  int64_t size[SW_MAX_RANK];
+  int order[SW_MAX_RANK];
+  for (int d = 0; d < n; d++) {
+    size[d] = x.size[d];
+    order[d] = d;
+  }
+  const int64_t split[] = {x.size[n] / (r * r), r, r, x.size[n + 1], x.size[n + 2]};
+  const int moved[] = {n, n + 3, n + 1, n + 4, n + 2};
+  memcpy(size + n, split, sizeof split);
+  memcpy(order + n, moved, sizeof moved);
+  lw_set(l, 0, lw_reshape(l, lw_permute(lw_reshape(l, x, n + 5, size), order), v->rank, v->size));
 }

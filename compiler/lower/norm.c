@@ -44,7 +44,7 @@ void lw_op_log_softmax(struct lower *l, int unused)
 static struct tensor filled(struct lower *l, double value, enum sw_dtype t, int64_t n)
 {
   if (!l->best)
-    return lw_fill(l, value, t, 1, &n);
+    return lw_fill(l, value, t, 1, &n, NULL);
   double *x = SW_NEW_N(l->arena, double, n);
   for (int64_t i = 0; i < n; i++)
     x[i] = value;

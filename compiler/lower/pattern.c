@@ -49,12 +49,12 @@ static int64_t elements(const struct lower *l, int value)
   return sw_value_elements(&l->graph->values.v[value]);
 }
 
-/* Behind views that keep all elements in order. */
+/* Behind views that keep all elements in order; not into the five dims of repeated heads. */
 static int behind_views(const struct lower *l, int value)
 {
   for (const struct sw_node *n = maker(l, value); is_one_of(n, reshapes); n = maker(l, value)) {
     int from = operand(n, 0);
-    if (from < 0 || elements(l, from) != elements(l, value))
+    if (from < 0 || elements(l, from) != elements(l, value) || l->graph->values.v[from].rank > 4)
       break;
     value = from;
   }

@@ -58,8 +58,12 @@ static bool computes(enum sw_dtype t)
 
 struct tensor lw_argument(struct lower *l, const struct sw_arg *a, enum sw_dtype dtype)
 {
-  if (!lw_is_tensor(l, a))
-    return lw_scalar(l, a->kind == SW_ARG_REAL ? a->r : (double)lw_int_of(l, a), dtype);
+  if (!lw_is_tensor(l, a)) {
+    double x = a->kind == SW_ARG_REAL ? a->r : (double)lw_int_of(l, a);
+    const struct sw_node *n = lw_node(l);
+    bool narrow = n->n_results > 0 && n->results[0] >= 0 && l->values[n->results[0]].narrow;
+    return lw_scalar(l, narrow ? lw_narrowed(x, dtype) : x, dtype);
+  }
   if (lw_constant_elements(l, a->value) && lw_dtype_of_value(l, a->value) != dtype)
     return lw_constant_value(l, a->value, dtype);
   return lw_operand(l, lw_tensor_of_value(l, a->value), dtype);
@@ -75,7 +79,7 @@ static struct tensor spread(struct lower *l, struct tensor scalar, struct tensor
 {
   if (l->best || !lw_known(scalar) || !lw_known(like))
     return scalar;
-  return lw_fill(l, l->program->storages.v[scalar.storage].fill, scalar.dtype, like.rank, like.size);
+  return lw_fill(l, l->program->storages.v[scalar.storage].fill, scalar.dtype, like.rank, like.size, NULL);
 }
 
 /* The result's shape even when the operands are smaller (all of them numbers or 0-d). */
@@ -242,7 +246,12 @@ void lw_op_clamp(struct lower *l, int which)
       x = lw_binary(l, SW_OP_MINIMUM, x, argument(l, high, t));
     lw_set(l, 0, x);
   } else {
-    lw_set(l, 0, lw_clip(l, x, has_low ? lw_real(l, low) : -65504, has_high ? lw_real(l, high) : 65504));
+    double least = has_low ? lw_real(l, low) : -65504, most = has_high ? lw_real(l, high) : 65504;
+    if (has_low && has_high && !l->best) { /* the reference takes one bound at a time */
+      x = lw_clip(l, x, least, 65504);
+      least = -65504;
+    }
+    lw_set(l, 0, lw_clip(l, x, least, most));
   }
 }
 

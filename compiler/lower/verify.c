@@ -44,9 +44,10 @@ static void check_access(const struct check *c, const struct sw_op *op, const st
     complain(c, op->name, sw_arena_printf(c->job->arena, "an access leaves %s", p->storages.v[x->storage].name));
 }
 
+/* Has its elements without any step: loaded, or none to have. */
 static bool is_loaded(const struct sw_storage *s)
 {
-  return s->kind != SW_STORAGE_TEMPORARY;
+  return s->kind != SW_STORAGE_TEMPORARY || sw_storage_elements(s) == 0;
 }
 
 static void check_read(const struct check *c, const char *where, int storage)

@@ -31,14 +31,26 @@ static bool in_lx(const struct sw_storage *s)
   return s->place && s->place->kind == SW_PLACE_LX;
 }
 
-/* Whole storages count, padding included. */
-static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_access *x, double element_bytes)
+/* How much of a storage an access walks, at most all of it. */
+static double walked_part(const struct sw_op *op, const struct sw_access *x, const struct sw_storage *s)
+{
+  double walked = 1;
+  for (int l = 0; l < op->n_loops; l++)
+    if (x->step[l])
+      walked *= (double)op->range[l];
+  double all = (double)sw_storage_elements(s);
+  return walked < all ? walked / all : 1;
+}
+
+/* Whole storages count, padding included; but a part where only a part is read, which the reference does not see. */
+static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
+                                   double element_bytes, bool as_recorded)
 {
   const struct sw_storage *s = &p->storages.v[x->storage];
   struct sw_cost_arg a = {.storage = x->storage, .rows = host_dim(s, 2)};
   a.is_graph_input = s->kind == SW_STORAGE_INPUT || s->kind == SW_STORAGE_PARAMETER || s->kind == SW_STORAGE_BUFFER;
   if (s->layout && !in_lx(s))
-    a.bytes = element_bytes * (double)sw_layout_elements(s->layout);
+    a.bytes = element_bytes * (double)sw_layout_elements(s->layout) * (as_recorded ? 1 : walked_part(op, x, s));
   return a;
 }
 
@@ -187,8 +199,8 @@ void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_reco
   }
   out->is_reduction = sw_device_op_is_reduction(op->op) && !out->is_matmul;
   for (int i = 0; i < op->n_in; i++)
-    out->in[i] = argument(p, &op->in[i], bytes);
-  out->out = argument(p, &op->out, bytes);
+    out->in[i] = argument(p, op, &op->in[i], bytes, as_recorded);
+  out->out = argument(p, op, &op->out, bytes, as_recorded);
   count_written_part(op, &out->out, bytes);
   out->traffic = traffic_of(p, op, as_recorded, out);
   if (out->is_matmul)

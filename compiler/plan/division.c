@@ -56,7 +56,7 @@ enum sw_rc sw_work_settle(struct sw_job *job, struct sw_work *w)
       x->is_output |= sw_coord_uses(&w->out.coord[d], v);
     if (!x->granularity || (!x->eps && !matmul))
       continue;
-    struct sw_fault *f = sw_fault(job, SW_UNSUPPORTED, "%s: %s is dynamic, %s", w->op, x->name,
+    struct sw_fault *f = sw_fault(job, SW_UNSUPPORTED, "%s is dynamic, %s", x->name,
                                   matmul ? "which a matmul does not support"
                                          : "and a symbolic stick dim is not supported");
     f->node = w->op;
@@ -116,8 +116,8 @@ static enum sw_rc check_span(struct sw_job *job, const struct sw_work *w, const 
   for (int v = 0; v < w->n_vars; v++)
     sw_buf_printf(&splits, "%s%s %" PRId64, v ? ", " : "", w->var[v].name, split[v]);
   struct sw_fault *f =
-      sw_fault(job, SW_LIMIT, "%s: one core would have to address %" PRId64 " bytes of %s, device_size [%s], cut %s",
-               w->op, span, t->name, sw_buf_text(&sizes), w->n_vars ? sw_buf_text(&splits) : "nowhere");
+      sw_fault(job, SW_LIMIT, "one core would have to address %" PRId64 " bytes of %s, device_size [%s], cut %s", span,
+               t->name, sw_buf_text(&sizes), w->n_vars ? sw_buf_text(&splits) : "nowhere");
   f->node = w->op;
   f->tensor = t->name;
   f->has_limit = true;

@@ -61,7 +61,7 @@ struct sw_work {
   bool pads_output;     /* emission masks or pads stick dims of the output too */
   const struct sw_hint *hint; /* in order of importance; with any, the planner adds nothing of its own */
   int n_hints;
-  bool whole_padded;    /* what is padded or masked is never cut, not even for the span */
+  bool best; /* profile best: padded dims are not even cut for the span, and what was cut for it may get more cores */
 };
 
 /* What may not be cut (section 7), given what the span made necessary. */
@@ -135,8 +135,8 @@ struct sw_menu {
 enum sw_rc sw_work_menu(struct sw_job *job, struct sw_arena *arena, const struct sw_work *w, struct sw_menu *out);
 
 /* The numbers of an op whose storages have layouts. */
-enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int op,
-                      struct sw_work *out);
+enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
+                      const struct sw_op *op, struct sw_work *out);
 /* Whether option split "NAME=.." means this op. */
 bool sw_split_names(const char *split, const struct sw_op *op);
 /* One tensor of it. False when the access has no device coordinates. */

@@ -8,7 +8,7 @@
 
 static enum sw_rc refuse(struct sw_job *job, const struct sw_work *w, const struct sw_hint *h, const char *why)
 {
-  struct sw_fault *f = sw_fault(job, SW_USAGE, "%s: split %" PRId64 " of %s %s", w->op, h->slices, h->var, why);
+  struct sw_fault *f = sw_fault(job, SW_USAGE, "split %" PRId64 " of %s %s", h->slices, h->var, why);
   f->node = w->op;
   f->advice = "a split must be a positive divisor: of sticks along a stick, of elements elsewhere";
   return SW_USAGE;
@@ -62,6 +62,6 @@ enum sw_rc sw_divide_hinted(struct sw_job *job, const struct sw_work *w, const s
   }
   if (reductions <= 1)
     return SW_OK;
-  sw_fault(job, SW_USAGE, "%s: %d reduction dimensions are split, one is possible", w->op, reductions)->node = w->op;
+  sw_fault(job, SW_USAGE, "%d reduction dimensions are split, one is possible", reductions)->node = w->op;
   return SW_USAGE;
 }

@@ -14,13 +14,18 @@ struct pinning {
 static void pin(struct pinning *p, int v, int64_t split)
 {
   const char *name = p->w->var[v].name;
+  struct sw_fault *f = NULL;
   if (p->committed[v] > 1 && p->committed[v] != split)
-    p->rc = sw_fail(p->job, SW_UNSUPPORTED,
-                    "%s: %s must be cut %" PRId64 " times, but the hardware memory-span limit committed it to %" PRId64,
-                    p->w->op, name, split, p->committed[v]);
+    f = sw_fault(p->job, SW_UNSUPPORTED,
+                 "%s must be cut %" PRId64 " times, but the hardware memory-span limit committed it to %" PRId64, name,
+                 split, p->committed[v]);
   else if (p->out->pin[v] && p->out->pin[v] != split)
-    p->rc = sw_fail(p->job, SW_UNSUPPORTED, "%s: conflicting pinned split of %s: %" PRId64 " and %" PRId64, p->w->op,
-                    name, p->out->pin[v], split);
+    f = sw_fault(p->job, SW_UNSUPPORTED, "conflicting pinned split of %s: %" PRId64 " and %" PRId64, name,
+                 p->out->pin[v], split);
+  if (f) {
+    f->node = p->w->op;
+    p->rc = SW_UNSUPPORTED;
+  }
   p->out->pin[v] = split;
   p->out->any_pin = true;
 }
@@ -72,9 +77,9 @@ static void pin_topk(struct pinning *p)
         pin(p, k, d);
       return;
     }
-  struct sw_fault *f = sw_fault(p->job, SW_UNSUPPORTED,
-                                "%s: k = %" PRId64 " can't be cut into equal slices of at most %d rows on %d cores",
-                                w->op, size, ROWS_PER_CORE, w->cores);
+  struct sw_fault *f =
+      sw_fault(p->job, SW_UNSUPPORTED, "k = %" PRId64 " can't be cut into equal slices of at most %d rows on %d cores",
+               size, ROWS_PER_CORE, w->cores);
   f->node = w->op;
   f->advice = "choose a k that has a divisor d <= cores with k / d <= 4";
   p->rc = SW_UNSUPPORTED;

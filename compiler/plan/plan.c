@@ -38,7 +38,7 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
       plan->split[l] = 1;
     op->plan = plan;
     int faults = job->faults.n;
-    enum sw_rc rc = sw_work_of(job, o, p, i, w);
+    enum sw_rc rc = sw_work_of(job, o, p, op, w);
     if (rc == SW_OK)
       rc = sw_divide(job, w, plan->split);
     for (; faults < job->faults.n; faults++)
@@ -54,6 +54,7 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
 enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
 {
   struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
+  SW_TRY(sw_cut_pieces(job, o, p));
   SW_TRY(sw_divide_program(job, o, p));
   sw_cut_kernels(job, o, p, plan);
   if (o->profile == SW_PROFILE_BEST)

@@ -30,7 +30,7 @@ static void predict_run(struct sw_job *job, const struct sw_options *o, const st
     t->overhead = share * whole.split;
     if (o->profile != SW_PROFILE_BEST || (n == 1 && costs[i].is_reduction)) /* the model knows the cores of that one */
       continue;
-    if (sw_work_of(job, o, p, ops[i], w) != SW_OK)
+    if (sw_work_of(job, o, p, &p->ops.v[ops[i]], w) != SW_OK)
       continue; /* the division before would have failed */
     double extra = sw_extra_ns(p, &p->ops.v[ops[i]], &costs[i], w, p->ops.v[ops[i]].plan->split);
     t->total += extra;

@@ -125,7 +125,7 @@ enum sw_rc sw_divide_for_span(struct sw_job *job, const struct sw_work *w, int64
   bool whole[SW_MAX_LOOPS] = {0};
   for (int v = 0; v < w->n_vars; v++)
     committed[v] = 1;
-  if (w->whole_padded) {
+  if (w->best) {
     struct sw_work_limits limits;
     SW_TRY(sw_work_limits(job, w, committed, &limits));
     for (int v = 0; v < w->n_vars; v++)
@@ -141,8 +141,8 @@ enum sw_rc sw_divide_for_span(struct sw_job *job, const struct sw_work *w, int64
   if (reductions <= 1)
     return SW_OK;
   struct sw_fault *f = sw_fault(job, SW_UNSUPPORTED,
-                                "%s: %d reduction dimensions would have to be cut so that a core can address its part",
-                                w->op, reductions);
+                                "%d reduction dimensions would have to be cut so that a core can address its part",
+                                reductions);
   f->node = w->op;
   f->advice = "cut the reduction into pieces in the model";
   return SW_UNSUPPORTED;

@@ -119,7 +119,7 @@ static enum sw_rc add_op(struct together *g, int index, struct sw_work *w)
   struct sw_cost_op cost;
   double price[MAX_CHOICES], least = INFINITY;
   int64_t costs[MAX_CHOICES];
-  SW_TRY(sw_work_of(g->job, g->o, g->p, index, w));
+  SW_TRY(sw_work_of(g->job, g->o, g->p, op, w));
   sw_cost_of(g->p, op, false, &cost);
   collect(g, w, op->plan->split, c);
   for (int i = 0; i < c->n; i++) {

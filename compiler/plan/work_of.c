@@ -99,20 +99,19 @@ static enum sw_rc read_hints(struct sw_job *job, const struct sw_options *o, con
   return SW_OK;
 }
 
-enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, int index,
-                      struct sw_work *w)
+enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
+                      const struct sw_op *op, struct sw_work *w)
 {
   static const char *const names[SW_MAX_LOOPS] = {"c0", "c1", "c2", "c3", "c4",  "c5",
                                                   "c6", "c7", "c8", "c9", "c10", "c11"};
-  const struct sw_op *op = &p->ops.v[index];
   *w = (struct sw_work){.op = op->name,
                         .kind = kind_of(op->op),
                         .cores = (int)o->cores,
                         .n_vars = op->n_loops,
                         .n_written = op->n_written,
-                        .whole_padded = o->profile == SW_PROFILE_BEST};
+                        .best = o->profile == SW_PROFILE_BEST};
   /* The reference plans cuts of padded conversions that emission then drops (superdsc.md 6.2). */
-  w->pads_output = op->op == SW_OP_EXP || (op->op == SW_OP_RESTICKIFY && w->whole_padded);
+  w->pads_output = op->op == SW_OP_EXP || (op->op == SW_OP_RESTICKIFY && w->best);
   describe_window(op, w);
   for (int v = 0; v < op->n_loops; v++) {
     w->var[v].name = names[v];
@@ -134,7 +133,7 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
   if (o->profile == SW_PROFILE_TORCH_SPYRE)
     w->greedy_only = reference_leaves_alone(p, op, w);
   if (!fine) {
-    sw_fault(job, SW_INTERNAL, "%s: an access has no device coordinates in the chosen layout", op->name)->node = op->name;
+    sw_fault(job, SW_INTERNAL, "an access has no device coordinates in the chosen layout")->node = op->name;
     return SW_INTERNAL;
   }
   return sw_work_settle(job, w);

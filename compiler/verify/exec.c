@@ -421,10 +421,12 @@ static void add_element(struct exec *x, struct partial *p, int64_t at)
   struct sim_value a = is_masked(x) ? (struct sim_value){d->mask_value, false} : load(x, d->in[0], 0);
   if (x->how->kind == MATMUL) {
     struct sim_value b = load(x, d->in[1], 0);
-    bool zero = (!a.poison && a.v == 0) || (!b.poison && b.v == 0);
+    /* The matrix unit masks lanes of the first operand beyond the real K, whatever they hold; in the files they are
+     * the ones that meet zero rows of the second (superdsc.md M8). */
+    bool masked = !b.poison && b.v == 0, zero = masked || (!a.poison && a.v == 0);
     if ((a.poison || b.poison) && !zero)
       p->poison[at] = true;
-    else if (!a.poison && !b.poison)
+    else if (!a.poison && !b.poison && !masked)
       p->sum[at] += a.v * b.v;
     return;
   }

@@ -269,7 +269,7 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
         size_t h = find(table, cap, next, t, bytes);
         if (table[h] < 0) {
           table[h] = n++;
-        } else if (t->key < next[table[h]].key) {
+        } else if (t->cost < next[table[h]].cost) {
           struct state *old = &next[table[h]];
           old->cost = t->cost;
           old->key = t->key;

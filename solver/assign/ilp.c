@@ -131,6 +131,7 @@ static bool branch_and_bound(struct search *s, glp_prob *lp)
   return rc == 0 && (status == GLP_OPT || status == GLP_NOFEAS);
 }
 
+/* Without the program's constant. */
 static int64_t cost_of(const struct sw_program *q, const int *labels)
 {
   int64_t sum = 0;
@@ -147,7 +148,9 @@ static bool break_ties(struct search *s, glp_prob *lp)
   const struct sw_program *q = s->q;
   int row = glp_add_rows(lp, 1), n = 0;
   for (int c = 1; c <= q->n_cols; c++)
-    if (q->cost[c]) {
+    if (q->cost[c] > s->cost) { /* can't be in; and large coefficients blur the row */
+      glp_set_col_bnds(lp, c, GLP_FX, 0, 0);
+    } else if (q->cost[c]) {
       s->index[++n] = c;
       s->column[n] = (double)(q->cost[c] / s->unit);
     }
@@ -171,6 +174,8 @@ static bool break_ties(struct search *s, glp_prob *lp)
       for (int i = q->first[w]; i < q->first[w + 1]; i++)
         if (q->col_of[i]) {
           glp_set_obj_coef(lp, q->col_of[i], 0);
+          if (q->cost[q->col_of[i]] > s->cost)
+            continue;
           double fixed = s->labels[w] == i - q->first[w];
           glp_set_col_bnds(lp, q->col_of[i], GLP_FX, fixed, fixed);
         }
@@ -213,7 +218,7 @@ static void body(void *ctx)
 void sw_ilp_solve(struct sw_job *job, struct sw_arena *a, const struct sw_program *q, int64_t max_nodes,
                   const int *start, int64_t start_cost, int n_ranked, struct sw_ilp *out)
 {
-  *out = (struct sw_ilp){.status = SW_ASSIGN_UNKNOWN, .stopped_by = SW_ASSIGN_STOP_MEMORY};
+  *out = (struct sw_ilp){.status = SW_ASSIGN_UNKNOWN, .stopped_by = SW_ASSIGN_STOP_MEMORY, .bound = q->constant};
   if (start) {
     out->status = SW_ASSIGN_FEASIBLE;
     out->labels = sw_arena_copy(a, start, (size_t)q->n, sizeof *start);
@@ -226,6 +231,7 @@ void sw_ilp_solve(struct sw_job *job, struct sw_arena *a, const struct sw_progra
   for (int c = 1; c <= q->n_cols; c++)
     s->unit = gcd(s->unit, q->cost[c]);
   s->unit = s->unit ? s->unit : 1;
+  start_cost -= q->constant;
   s->start_units = start ? (double)(start_cost / s->unit) : -1;
   s->labels = SW_NEW_N(a, int, q->n);
   b.best = SW_NEW_N(a, int, q->n);
@@ -250,13 +256,13 @@ void sw_ilp_solve(struct sw_job *job, struct sw_arena *a, const struct sw_progra
   out->stopped_by = s->cancelled ? SW_ASSIGN_STOP_CANCELLED : s->stopped ? SW_ASSIGN_STOP_NODES : SW_ASSIGN_STOP_NONE;
   bool found = s->done || q->n == 0;
   if (b.bound > 0)
-    out->bound = (int64_t)ceil(b.bound * (1 - 1e-6) - 1e-6) * s->unit;
+    out->bound = q->constant + (int64_t)ceil(b.bound * (1 - 1e-6) - 1e-6) * s->unit;
   if (b.proved && !found && !start) {
     out->status = SW_ASSIGN_INFEASIBLE;
   } else if (found && (!start || s->cost <= start_cost)) {
     out->status = SW_ASSIGN_FEASIBLE;
     out->labels = s->tie_proved ? s->labels : b.best;
-    out->cost = s->cost;
+    out->cost = q->constant + s->cost;
     if ((b.proved || q->n == 0) && s->cost / s->unit <= MAX_UNITS) {
       out->bound = out->cost;
       out->status = s->tie_proved || q->n == 0 ? SW_ASSIGN_OPTIMAL : SW_ASSIGN_FEASIBLE;

@@ -186,6 +186,8 @@ struct sw_net *sw_net_build(struct sw_arena *a, const struct sw_assign_problem *
       memcpy(net->unary + net->first[v], p->variables.v[v].cost,
              (size_t)p->variables.v[v].n_labels * sizeof *net->unary);
   struct build b = {.arena = sw_arena_new(a, 0)};
+  b.raw.cap = p->edges.n + copies + p->readers.n + 1; /* the most common case without growing */
+  b.raw.v = SW_NEW_N(b.arena, struct raw, b.raw.cap);
   for (int i = 0; i < p->edges.n; i++) {
     const struct sw_assign_edge *e = &p->edges.v[i];
     const struct sw_assign_table *t = &p->tables.v[e->table];

@@ -35,16 +35,21 @@ struct sw_program *sw_program_build(struct sw_arena *a, int n, const int *first,
   q->row = SW_NEW_N(a, int, entries + 1);
   q->col = SW_NEW_N(a, int, entries + 1);
   q->value = SW_NEW_N(a, double, entries + 1);
-  for (int v = 0; v < n; v++)
+  for (int v = 0; v < n; v++) {
+    int64_t least = SW_ASSIGN_INF;
+    for (int i = 0; i < labels_of(q, v); i++)
+      least = unary[first[v] + i] < least ? unary[first[v] + i] : least;
+    q->constant += least == SW_ASSIGN_INF ? 0 : least;
     for (int i = 0; i < labels_of(q, v); i++) {
       if (unary[first[v] + i] == SW_ASSIGN_INF)
         continue;
       int c = q->col_of[first[v] + i] = ++q->n_cols;
       q->variable[c] = v;
       q->label[c] = i;
-      q->cost[c] = unary[first[v] + i];
+      q->cost[c] = unary[first[v] + i] - least;
       entry(q, v + 1, c, 1);
     }
+  }
   q->n_x = q->n_cols;
   for (int p = 0, row = n + 1; p < n_pairs; p++) {
     const struct sw_pair *e = &pairs[p];
@@ -97,8 +102,8 @@ void sw_assign_write_lp(const struct sw_assign_problem *p, struct sw_buf *out)
       sw_buf_printf(out, "%s + %" PRId64 " ", n++ % PER_LINE ? "" : "\n", q->cost[c]);
       write_column(q, c, out);
     }
-  if (q->n_cols)
-    sw_buf_puts(out, " + 0 x_0_"), sw_buf_printf(out, "%d", q->label[1]);
+  if (q->constant) /* a column that is held at 1: not every reader of the format takes a bare number */
+    sw_buf_printf(out, " + %" PRId64 " one", q->constant);
   sw_buf_puts(out, "\nSubject To");
   /* Entries of a row lie apart: sort them by counting. */
   int *first = SW_NEW_N(a, int, q->n_rows + 3), *at = SW_NEW_N(a, int, q->n_entries + 1);
@@ -121,6 +126,8 @@ void sw_assign_write_lp(const struct sw_assign_problem *p, struct sw_buf *out)
       sw_buf_puts(out, " 0 none");
     sw_buf_printf(out, " = %d", r <= q->n);
   }
+  if (q->constant)
+    sw_buf_puts(out, "\nBounds\n one = 1");
   sw_buf_puts(out, "\nBinary\n");
   for (int c = 1; c <= q->n_x; c++) {
     write_column(q, c, out);

@@ -20,8 +20,8 @@ struct sw_program {
   int n_cols, n_x, n_rows;
   int *col_of;         /* by label offset: 1 .., 0 if impossible */
   int *variable, *label; /* of column 1 .. n_x; of a y column: pair, and i * labels of b + j */
-  int64_t *cost;       /* of column 1 .. */
-  int *row_size;       /* entries of row 1 .. */
+  int64_t *cost;       /* of column 1 .., without the least unary cost of the variable, */
+  int64_t constant;    /* which is here */
   int n_entries;       /* row by row */
   int *row, *col;      /* from 1, as GLPK wants them */
   double *value;

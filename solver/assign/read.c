@@ -1,5 +1,7 @@
-/* Reading a problem document. Every fault carries the JSON pointer of the place. */
+/* Reading a problem document, in place (scan.h). Every fault carries the JSON pointer of the place. Lists of names are
+ * kept once for equal text, tables once for equal content. */
 #include "solver/assign/internal.h"
+#include "solver/assign/scan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,19 +16,26 @@ struct at {
 #define KEY(parent, k) (&(struct at){(parent), (k), 0})
 #define INDEX(parent, i) (&(struct at){(parent), NULL, (i)})
 
+struct names {
+  const char *const *v;
+  int n;
+};
+
 struct reader {
   struct sw_job *job;
   struct sw_assign_problem *p;
   struct sw_arena *scratch;
   int64_t *cost; /* of the table that is being read */
   size_t cost_cap;
-  int n_tables; /* of the document */
+  int n_tables, n_domains; /* of the document */
   const int *table_id;
-  int n_domains;
-  const struct domain {
-    const char *const *labels;
-    int n;
-  } *domains;
+  const struct names *domains;
+  struct sw_map lists; /* names by their text in the document */
+  SW_VEC(struct names) known_lists;
+  struct { /* variables by name: open addressing */
+    int *slot;
+    size_t cap;
+  } by_name;
 };
 
 static void append_pointer(struct sw_buf *b, const struct at *at)
@@ -49,33 +58,61 @@ static const char *pointer(struct reader *r, const struct at *at)
 
 #define BAD(r, at, ...) sw_assign__bad((r)->job, pointer((r), (at)), __VA_ARGS__)
 
-static void unknown_keys(struct reader *r, const json_t *object, const char *const *known, const char *what)
+/* -- generic -- */
+
+/* The values of an object's members by the list of known keys, NULL where absent. False after a fault. */
+static bool members(struct reader *r, const char *s, const struct at *at, const char *const *known, int n_known,
+                    const char **out, const char *what)
 {
-  if (json_object_size(object) == 0)
-    return;
-  const char *key;
-  json_t *v;
-  json_object_foreach ((json_t *)(uintptr_t)object, key, v) {
-    const char *const *k = known;
-    while (*k && strcmp(*k, key))
-      k++;
-    if (!*k)
-      sw_warn(r->job, "unknown key \"%.60s\" in %s", key, what);
+  for (int i = 0; i < n_known; i++)
+    out[i] = NULL;
+  if (*s != '{') {
+    BAD(r, at, "an object expected");
+    return false;
   }
+  for (const char *key = sw_scan_first(s); key; key = sw_scan_next(key)) {
+    int i = 0;
+    while (i < n_known && !sw_scan_is(key, known[i]))
+      i++;
+    if (i == n_known) {
+      sw_warn(r->job, "unknown key \"%.60s\" in %s", sw_scan_text(r->scratch, key), what);
+    } else if (out[i]) {
+      BAD(r, KEY(at, known[i]), "the key appears twice");
+      return false;
+    } else {
+      out[i] = sw_scan_value(key);
+    }
+  }
+  return true;
+}
+#define MEMBERS(r, s, at, known, out, what) \
+  members((r), (s), (at), (known), (int)(sizeof(known) / sizeof *(known)), (out), (what))
+
+/* A list, or NULL: absent, or a fault. */
+static const char *list(struct reader *r, const char *s, const struct at *at)
+{
+  if (s && *s != '[') {
+    BAD(r, at, "a list expected");
+    return NULL;
+  }
+  return s;
 }
 
-static bool read_cost(struct reader *r, const json_t *v, const struct at *at, int64_t *out)
+static const char *elements_of(const char *list_or_null)
 {
-  *out = 0;
-  if (json_is_string(v) && !strcmp(json_string_value(v), "inf")) {
-    *out = SW_ASSIGN_INF;
+  return list_or_null ? sw_scan_first(list_or_null) : NULL;
+}
+
+static bool read_cost(struct reader *r, const char *s, const struct at *at, int64_t *out)
+{
+  *out = SW_ASSIGN_INF;
+  if (s && sw_scan_is(s, "inf"))
     return true;
-  }
-  if (!json_is_integer(v)) {
+  *out = 0;
+  if (!s || !sw_scan_int(s, out)) {
     BAD(r, at, "a cost is an integer from 0 to 2^53 or \"inf\"");
     return false;
   }
-  *out = json_integer_value(v);
   if (*out >= 0 && *out <= SW_ASSIGN_MAX_COST)
     return true;
   BAD(r, at, "cost %" PRId64 " is outside 0 to 2^53", *out);
@@ -83,26 +120,26 @@ static bool read_cost(struct reader *r, const json_t *v, const struct at *at, in
 }
 
 /* An index below n; -1 after a fault. */
-static int read_index(struct reader *r, const json_t *v, const struct at *at, int n, const char *what)
+static int read_index(struct reader *r, const char *s, const struct at *at, int n, const char *what)
 {
-  if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) >= n) {
-    if (json_is_integer(v))
-      BAD(r, at, "%s %" PRId64 ", there are %d", what, (int64_t)json_integer_value(v), n);
-    else
-      BAD(r, at, "the index of a %s expected", what);
-    return -1;
-  }
-  return (int)json_integer_value(v);
+  int64_t i;
+  if (!s || !sw_scan_int(s, &i))
+    BAD(r, at, "the index of a %s expected", what);
+  else if (i < 0 || i >= n)
+    BAD(r, at, "%s %" PRId64 ", there are %d", what, i, n);
+  else
+    return (int)i;
+  return -1;
 }
 
-static const json_t *list(struct reader *r, const json_t *object, const char *key, const struct at *at)
+/* The elements of a list of just n; false (no fault) if it is none. */
+static bool tuple(const char *s, int n, const char **out)
 {
-  const json_t *v = json_object_get(object, key);
-  if (v && !json_is_array(v)) {
-    BAD(r, KEY(at, key), "a list expected");
-    return NULL;
-  }
-  return v;
+  int i = 0;
+  for (const char *e = *s == '[' ? sw_scan_first(s) : NULL; e; e = sw_scan_next(e), i++)
+    if (i < n)
+      out[i] = e;
+  return i == n;
 }
 
 /* -- tables -- */
@@ -118,97 +155,92 @@ static int64_t *cost_space(struct reader *r, size_t n)
 
 enum { MAX_LABELS = 1 << 20, MAX_TABLE = 1 << 26 };
 
-static int read_dense(struct reader *r, const json_t *v, const struct at *at)
+static int read_dense(struct reader *r, const char *s, const struct at *at)
 {
-  size_t rows = json_array_size(v), cols = json_array_size(json_array_get(v, 0));
+  const char *row = sw_scan_first(s), *e;
+  size_t rows = sw_scan_count(s), cols = row && *row == '[' ? sw_scan_count(row) : 0, i = 0, j;
   int64_t *cost = cost_space(r, rows * cols);
   bool good = true;
-  for (size_t i = 0; i < rows; i++) {
-    const json_t *row = json_array_get(v, i);
-    if (!json_is_array(row) || json_array_size(row) != cols) {
+  for (; row; row = sw_scan_next(row), i++) {
+    if (*row != '[' || sw_scan_count(row) != cols) {
       BAD(r, INDEX(at, i), "a row of %zu costs expected", cols);
       return -1;
     }
-    for (size_t j = 0; j < cols; j++)
-      good &= read_cost(r, json_array_get(row, j), INDEX(INDEX(at, i), j), &cost[i * cols + j]);
+    for (e = sw_scan_first(row), j = 0; e; e = sw_scan_next(e), j++)
+      good &= read_cost(r, e, INDEX(INDEX(at, i), j), &cost[i * cols + j]);
   }
   return good ? sw_assign_add_table(r->p, (int)rows, (int)cols, cost) : -1;
 }
 
-static int read_size(struct reader *r, const json_t *v, const char *key, const struct at *at)
+static int read_size(struct reader *r, const char *s, const struct at *at)
 {
-  const json_t *n = json_object_get(v, key);
-  if (json_is_integer(n) && json_integer_value(n) >= 1 && json_integer_value(n) <= MAX_LABELS)
-    return (int)json_integer_value(n);
-  BAD(r, KEY(at, key), "a number from 1 to %d expected", MAX_LABELS);
+  int64_t n;
+  if (s && sw_scan_int(s, &n) && n >= 1 && n <= MAX_LABELS)
+    return (int)n;
+  BAD(r, at, "a number from 1 to %d expected", MAX_LABELS);
   return -1;
 }
 
-static int read_sparse(struct reader *r, const json_t *v, const struct at *at)
+static int read_sparse(struct reader *r, const char *s, const struct at *at)
 {
-  static const char *const known[] = {"rows", "cols", "default", "entries", NULL};
-  unknown_keys(r, v, known, "a table");
-  int rows = read_size(r, v, "rows", at), cols = read_size(r, v, "cols", at);
-  int64_t other;
-  bool good = read_cost(r, json_object_get(v, "default"), KEY(at, "default"), &other);
-  const json_t *entries = list(r, v, "entries", at), *e;
+  static const char *const known[] = {"rows", "cols", "default", "entries"};
+  const char *m[4], *part[3];
+  if (!MEMBERS(r, s, at, known, m, "a table"))
+    return -1;
+  int rows = read_size(r, m[0], KEY(at, "rows")), cols = read_size(r, m[1], KEY(at, "cols"));
+  int64_t other, c;
+  bool good = read_cost(r, m[2], KEY(at, "default"), &other);
   if (rows < 0 || cols < 0 || !good)
     return -1;
   if ((int64_t)rows * cols > MAX_TABLE) {
     BAD(r, at, "a table of %d x %d, at most %d costs are possible", rows, cols, MAX_TABLE);
     return -1;
   }
-  size_t n = (size_t)rows * (size_t)cols, k;
+  size_t n = (size_t)rows * (size_t)cols, k = 0;
   int64_t *cost = cost_space(r, n);
   bool *named = SW_NEW_N(r->scratch, bool, n);
   for (size_t i = 0; i < n; i++)
     cost[i] = other;
-  json_array_foreach (entries, k, e) {
+  for (const char *e = elements_of(list(r, m[3], KEY(at, "entries"))); e; e = sw_scan_next(e), k++) {
     const struct at *here = INDEX(KEY(at, "entries"), k);
-    if (!json_is_array(e) || json_array_size(e) != 3) {
+    if (!tuple(e, 3, part)) {
       BAD(r, here, "[row, column, cost] expected");
-      good = false;
-      continue;
+      return -1;
     }
-    int i = read_index(r, json_array_get(e, 0), INDEX(here, 0), rows, "row");
-    int j = read_index(r, json_array_get(e, 1), INDEX(here, 1), cols, "column");
-    int64_t c;
-    good &= read_cost(r, json_array_get(e, 2), INDEX(here, 2), &c) && i >= 0 && j >= 0;
-    if (i < 0 || j < 0)
-      continue;
+    int i = read_index(r, part[0], INDEX(here, 0), rows, "row");
+    int j = read_index(r, part[1], INDEX(here, 1), cols, "column");
+    if (!read_cost(r, part[2], INDEX(here, 2), &c) || i < 0 || j < 0)
+      return -1;
     size_t entry = (size_t)i * (size_t)cols + (size_t)j;
     if (named[entry]) {
       BAD(r, here, "entry %d, %d is named twice", i, j);
-      good = false;
+      return -1;
     }
     named[entry] = true;
     cost[entry] = c;
   }
-  return good ? sw_assign_add_table(r->p, rows, cols, cost) : -1;
+  return sw_assign_add_table(r->p, rows, cols, cost);
 }
 
 /* The problem's number of a table written in place or named by the document's index; -1 after a fault. */
-static int read_table(struct reader *r, const json_t *v, const struct at *at)
+static int read_table(struct reader *r, const char *s, const struct at *at)
 {
-  if (json_is_array(v))
-    return read_dense(r, v, at);
-  if (json_is_object(v))
-    return read_sparse(r, v, at);
-  int i = read_index(r, v, at, r->n_tables, "table");
+  if (s && *s == '[')
+    return read_dense(r, s, at);
+  if (s && *s == '{')
+    return read_sparse(r, s, at);
+  int i = read_index(r, s, at, r->n_tables, "table");
   return i < 0 ? -1 : r->table_id[i];
 }
 
-static void read_tables(struct reader *r, const json_t *root)
+static void read_tables(struct reader *r, const char *s)
 {
-  const json_t *tables = list(r, root, "tables", NULL), *t;
-  int n = (int)json_array_size(tables);
-  int *id = SW_NEW_N(r->scratch, int, n);
-  size_t i;
-  json_array_foreach (tables, i, t) {
-    const struct at *here = INDEX(KEY(NULL, "tables"), i);
+  int n = s ? (int)sw_scan_count(s) : 0, *id = SW_NEW_N(r->scratch, int, n), i = 0;
+  for (const char *e = elements_of(s); e; e = sw_scan_next(e), i++) {
+    const struct at *here = INDEX(KEY(NULL, "tables"), (size_t)i);
     id[i] = -1;
-    if (json_is_array(t) || json_is_object(t))
-      id[i] = read_table(r, t, here);
+    if (*e == '[' || *e == '{')
+      id[i] = read_table(r, e, here);
     else
       BAD(r, here, "a table expected: rows of costs or {rows, cols, default, entries}");
   }
@@ -216,219 +248,236 @@ static void read_tables(struct reader *r, const json_t *root)
   r->n_tables = n;
 }
 
+/* -- names -- */
+
+/* Names, unique within the list; at least `least` of them. NULL after a fault. */
+static const struct names *read_names(struct reader *r, const char *s, const struct at *at, size_t least)
+{
+  if (!s || *s != '[') {
+    BAD(r, at, "a list of names expected");
+    return NULL;
+  }
+  size_t len = (size_t)(sw_scan_skip(s) - s), n = sw_scan_count(s), i = 0;
+  if (n < least || n > MAX_LABELS) {
+    BAD(r, at, n ? "too many names" : "at least one label expected");
+    return NULL;
+  }
+  int64_t known = sw_map_get(&r->lists, s, len);
+  if (known >= 0)
+    return &r->known_lists.v[known];
+  const char **names = SW_NEW_N(r->p->arena, const char *, n);
+  struct sw_map seen = {.arena = r->scratch};
+  for (const char *e = sw_scan_first(s); e; e = sw_scan_next(e), i++) {
+    if (*e != '"') {
+      BAD(r, INDEX(at, i), "a name expected");
+      return NULL;
+    }
+    names[i] = sw_scan_text(r->p->arena, e);
+    if (sw_map_set_str(&seen, names[i], 0) >= 0) {
+      BAD(r, INDEX(at, i), "name \"%.60s\" appears twice", names[i]);
+      return NULL;
+    }
+  }
+  sw_map_set(&r->lists, s, len, r->known_lists.n);
+  struct names *out = SW_PUSH(r->scratch, &r->known_lists);
+  *out = (struct names){names, (int)n};
+  return out;
+}
+
+static void read_domains(struct reader *r, const char *s)
+{
+  int n = s ? (int)sw_scan_count(s) : 0, i = 0;
+  struct names *domains = SW_NEW_N(r->scratch, struct names, n);
+  for (const char *e = elements_of(s); e; e = sw_scan_next(e), i++) {
+    const struct names *d = read_names(r, e, INDEX(KEY(NULL, "domains"), (size_t)i), 1);
+    if (d)
+      domains[i] = *d;
+  }
+  r->domains = domains;
+  r->n_domains = n;
+}
+
 /* -- variables -- */
 
-/* Names, unique within the list; at least `least` of them. Labels NULL after a fault. */
-static struct domain read_names(struct reader *r, const json_t *v, const struct at *at, size_t least)
+/* Enters variable v under its name; false if the name is taken. */
+static bool enter_name(struct reader *r, int v)
 {
-  struct domain none = {NULL, 0};
-  size_t n = json_array_size(v);
-  if (!json_is_array(v) || n < least || n > MAX_LABELS) {
-    BAD(r, at, !json_is_array(v) ? "a list of names expected" : n ? "too many names" : "at least one label expected");
-    return none;
-  }
-  const char **labels = SW_NEW_N(r->p->arena, const char *, n);
-  struct sw_map seen = {.arena = r->scratch};
-  for (size_t i = 0; i < n; i++) {
-    const json_t *s = json_array_get(v, i);
-    if (!json_is_string(s)) {
-      BAD(r, INDEX(at, i), "a name expected");
-      return none;
-    }
-    labels[i] = sw_arena_strdup(r->p->arena, json_string_value(s));
-    bool twice = false;
-    if (n <= 8)
-      for (size_t j = 0; j < i; j++)
-        twice |= !strcmp(labels[i], labels[j]);
-    else
-      twice = sw_map_set_str(&seen, labels[i], 0) >= 0;
-    if (twice) {
-      BAD(r, INDEX(at, i), "name \"%.60s\" appears twice", labels[i]);
-      return none;
-    }
-  }
-  return (struct domain){labels, (int)n};
+  const char *name = r->p->variables.v[v].name;
+  size_t h = sw_hash(name, strlen(name)) & (r->by_name.cap - 1);
+  for (; r->by_name.slot[h] >= 0; h = (h + 1) & (r->by_name.cap - 1))
+    if (!strcmp(r->p->variables.v[r->by_name.slot[h]].name, name))
+      return false;
+  r->by_name.slot[h] = v;
+  return true;
 }
 
-static void read_domains(struct reader *r, const json_t *root)
+static void read_variable(struct reader *r, const char *s, const struct at *at)
 {
-  const json_t *domains = list(r, root, "domains", NULL), *d;
-  struct domain *out = SW_NEW_N(r->scratch, struct domain, json_array_size(domains));
-  size_t i;
-  json_array_foreach (domains, i, d)
-    out[i] = read_names(r, d, INDEX(KEY(NULL, "domains"), i), 1);
-  r->domains = out;
-  r->n_domains = (int)json_array_size(domains);
-}
-
-static void read_variable(struct reader *r, const json_t *v, const struct at *at, struct sw_map *names)
-{
-  static const char *const known[] = {"name", "domain", "labels", "cost", NULL};
-  struct domain d = {NULL, 0};
+  static const char *const known[] = {"name", "domain", "labels", "cost"};
+  const char *m[4], *name = NULL;
+  const struct names *labels = NULL;
+  const int64_t *cost = NULL;
+  if (MEMBERS(r, s, at, known, m, "a variable")) {
+    if (!m[1] == !m[2]) {
+      BAD(r, at, "exactly one of domain and labels expected");
+    } else if (m[2]) {
+      labels = read_names(r, m[2], KEY(at, "labels"), 1);
+    } else {
+      int i = read_index(r, m[1], KEY(at, "domain"), r->n_domains, "domain");
+      labels = i >= 0 && r->domains[i].n ? &r->domains[i] : NULL;
+    }
+    if (m[0] && *m[0] != '"')
+      BAD(r, KEY(at, "name"), "a name expected");
+    else if (m[0])
+      name = sw_scan_text(r->scratch, m[0]);
+    const char *costs = list(r, m[3], KEY(at, "cost"));
+    if (costs && labels) {
+      size_t n = sw_scan_count(costs), i = 0;
+      int64_t *c = cost_space(r, n);
+      if (n != (size_t)labels->n)
+        BAD(r, KEY(at, "cost"), "%zu costs, the variable has %d labels", n, labels->n);
+      else
+        cost = c;
+      for (const char *e = cost ? sw_scan_first(costs) : NULL; e; e = sw_scan_next(e), i++)
+        read_cost(r, e, INDEX(KEY(at, "cost"), i), &c[i]);
+    }
+  }
   char fallback[32];
   snprintf(fallback, sizeof fallback, "v%d", r->p->variables.n);
-  const char *name = fallback;
-  const int64_t *cost = NULL;
-  if (!json_is_object(v)) {
-    BAD(r, at, "an object expected");
-  } else {
-    unknown_keys(r, v, known, "a variable");
-    const json_t *domain = json_object_get(v, "domain"), *labels = json_object_get(v, "labels");
-    const json_t *costs = list(r, v, "cost", at), *s = json_object_get(v, "name");
-    if (!domain == !labels) {
-      BAD(r, at, "exactly one of domain and labels expected");
-    } else if (labels) {
-      d = read_names(r, labels, KEY(at, "labels"), 1);
-    } else {
-      int i = read_index(r, domain, KEY(at, "domain"), r->n_domains, "domain");
-      if (i >= 0)
-        d = r->domains[i];
-    }
-    if (s && !json_is_string(s))
-      BAD(r, KEY(at, "name"), "a name expected");
-    else if (s)
-      name = json_string_value(s);
-    if (costs && d.n && json_array_size(costs) != (size_t)d.n) {
-      BAD(r, KEY(at, "cost"), "%zu costs, the variable has %d labels", json_array_size(costs), d.n);
-    } else if (costs && d.n) {
-      int64_t *c = cost_space(r, (size_t)d.n);
-      for (size_t i = 0; i < (size_t)d.n; i++)
-        read_cost(r, json_array_get(costs, i), INDEX(KEY(at, "cost"), i), &c[i]);
-      cost = c;
-    }
-  }
-  if (sw_map_set_str(names, name, 0) >= 0)
-    BAD(r, KEY(at, "name"), "variable name \"%.60s\" appears twice", name);
-  sw_assign_add_variable(r->p, name, d.n, d.labels, cost);
+  int v = sw_assign_add_variable(r->p, name ? name : fallback, labels ? labels->n : 0, labels ? labels->v : NULL, cost);
+  if (!enter_name(r, v))
+    BAD(r, KEY(at, "name"), "variable name \"%.60s\" appears twice", r->p->variables.v[v].name);
 }
 
-static void read_variables(struct reader *r, const json_t *root)
+static void read_variables(struct reader *r, const char *s)
 {
-  const json_t *variables = list(r, root, "variables", NULL), *v;
-  if (!variables && !json_object_get(root, "variables"))
-    BAD(r, KEY(NULL, "variables"), "variables are missing");
-  struct sw_map names = {.arena = r->scratch};
-  size_t i;
-  json_array_foreach (variables, i, v)
-    read_variable(r, v, INDEX(KEY(NULL, "variables"), i), &names);
+  size_t n = s ? sw_scan_count(s) : 0, i = 0;
+  for (r->by_name.cap = 64; r->by_name.cap < 2 * n;)
+    r->by_name.cap *= 2;
+  r->by_name.slot = SW_NEW_N(r->scratch, int, r->by_name.cap);
+  memset(r->by_name.slot, -1, r->by_name.cap * sizeof *r->by_name.slot);
+  r->p->variables.v = SW_NEW_N(r->p->arena, struct sw_assign_variable, n);
+  r->p->variables.cap = (int)n;
+  for (const char *e = elements_of(s); e; e = sw_scan_next(e), i++)
+    read_variable(r, e, INDEX(KEY(NULL, "variables"), i));
 }
 
 /* -- edges and groups -- */
 
-static void read_edges(struct reader *r, const json_t *root)
+static void read_edges(struct reader *r, const char *s)
 {
-  const json_t *edges = list(r, root, "edges", NULL), *e;
   int n = r->p->variables.n;
-  size_t i;
-  json_array_foreach (edges, i, e) {
+  size_t i = 0;
+  for (const char *e = elements_of(s), *part[3]; e; e = sw_scan_next(e), i++) {
     const struct at *here = INDEX(KEY(NULL, "edges"), i);
-    if (!json_is_array(e) || json_array_size(e) != 3) {
+    if (!tuple(e, 3, part)) {
       BAD(r, here, "[variable, variable, table] expected");
       continue;
     }
-    int a = read_index(r, json_array_get(e, 0), INDEX(here, 0), n, "variable");
-    int b = read_index(r, json_array_get(e, 1), INDEX(here, 1), n, "variable");
-    int t = read_table(r, json_array_get(e, 2), INDEX(here, 2));
+    int a = read_index(r, part[0], INDEX(here, 0), n, "variable");
+    int b = read_index(r, part[1], INDEX(here, 1), n, "variable");
+    int t = read_table(r, part[2], INDEX(here, 2));
     if (a >= 0 && b >= 0 && t >= 0)
       sw_assign_add_edge(r->p, a, b, t);
   }
 }
 
-static void read_reader(struct reader *r, const json_t *v, const struct at *at, int group)
+static void read_reader(struct reader *r, const char *s, const struct at *at, int group)
 {
-  const json_t *wants = json_array_get(v, 1);
-  if (!json_is_array(v) || json_array_size(v) != 2 || !json_is_array(wants)) {
+  const char *part[2];
+  if (!tuple(s, 2, part) || *part[1] != '[') {
     BAD(r, at, "[variable, [class or null, ...]] expected");
     return;
   }
-  int variable = read_index(r, json_array_get(v, 0), INDEX(at, 0), r->p->variables.n, "variable");
+  int variable = read_index(r, part[0], INDEX(at, 0), r->p->variables.n, "variable");
   if (variable < 0)
     return;
-  size_t n = (size_t)r->p->variables.v[variable].n_labels;
-  if (json_array_size(wants) != n) {
-    BAD(r, INDEX(at, 1), "%zu classes, the variable has %zu labels", json_array_size(wants), n);
+  size_t n = (size_t)r->p->variables.v[variable].n_labels, given = sw_scan_count(part[1]), j = 0;
+  if (given != n) {
+    BAD(r, INDEX(at, 1), "%zu classes, the variable has %zu labels", given, n);
     return;
   }
-  int few[32], *out = n <= 32 ? few : SW_NEW_N(r->scratch, int, n);
-  for (size_t j = 0; j < n; j++) {
-    const json_t *w = json_array_get(wants, j);
-    out[j] = -1;
-    if (json_is_null(w))
+  int few[32], *wants = n <= 32 ? few : SW_NEW_N(r->scratch, int, n);
+  for (const char *e = sw_scan_first(part[1]); e; e = sw_scan_next(e), j++) {
+    wants[j] = -1;
+    if (*e == 'n')
       continue;
-    out[j] = read_index(r, w, INDEX(INDEX(at, 1), j), r->p->groups.v[group].n_classes, "class");
-    if (out[j] < 0)
+    wants[j] = read_index(r, e, INDEX(INDEX(at, 1), j), r->p->groups.v[group].n_classes, "class");
+    if (wants[j] < 0)
       return;
   }
-  sw_assign_add_reader(r->p, group, variable, out);
+  sw_assign_add_reader(r->p, group, variable, wants);
 }
 
-static void read_group(struct reader *r, const json_t *v, const struct at *at)
+static void read_group(struct reader *r, const char *s, const struct at *at)
 {
-  static const char *const known[] = {"producer", "classes", "conv", "readers", NULL};
-  if (!json_is_object(v)) {
-    BAD(r, at, "an object expected");
+  static const char *const known[] = {"producer", "classes", "conv", "readers"};
+  const char *m[4];
+  if (!MEMBERS(r, s, at, known, m, "a sharing group"))
     return;
-  }
-  unknown_keys(r, v, known, "a sharing group");
-  const json_t *readers = list(r, v, "readers", at), *e;
-  int producer = read_index(r, json_object_get(v, "producer"), KEY(at, "producer"), r->p->variables.n, "variable");
-  struct domain classes = read_names(r, json_object_get(v, "classes"), KEY(at, "classes"), 0);
-  int table = read_table(r, json_object_get(v, "conv"), KEY(at, "conv"));
-  if (producer < 0 || table < 0 || !classes.labels)
+  int producer = read_index(r, m[0], KEY(at, "producer"), r->p->variables.n, "variable");
+  const struct names *classes = read_names(r, m[1], KEY(at, "classes"), 0);
+  int table = read_table(r, m[2], KEY(at, "conv"));
+  const char *readers = list(r, m[3], KEY(at, "readers"));
+  if (producer < 0 || table < 0 || !classes)
     return;
-  int group = sw_assign_add_group(r->p, producer, classes.n, classes.labels, table);
-  size_t i;
-  json_array_foreach (readers, i, e)
+  int group = sw_assign_add_group(r->p, producer, classes->n, classes->v, table);
+  size_t i = 0;
+  for (const char *e = elements_of(readers); e; e = sw_scan_next(e), i++)
     read_reader(r, e, INDEX(KEY(at, "readers"), i), group);
 }
 
-static void read_root(struct reader *r, const json_t *root)
+static void read_groups(struct reader *r, const char *s)
 {
-  static const char *const known[] = {"format", "name",      "mode",  "domains", "tables",
-                                      "variables", "edges", "sharing", NULL};
-  unknown_keys(r, root, known, "the problem");
-  const json_t *format = json_object_get(root, "format"), *name = json_object_get(root, "name");
-  const json_t *mode = json_object_get(root, "mode");
-  if (!json_is_string(format) || strcmp(json_string_value(format), "stickwright.assign/1"))
-    BAD(r, KEY(NULL, "format"), "\"stickwright.assign/1\" expected");
-  if (name && !json_is_string(name))
-    BAD(r, KEY(NULL, "name"), "a text expected");
-  else if (name)
-    r->p->name = sw_arena_strdup(r->p->arena, json_string_value(name));
-  if (json_is_string(mode) && !strcmp(json_string_value(mode), "shared"))
-    r->p->mode = SW_ASSIGN_SHARED;
-  else if (mode && (!json_is_string(mode) || strcmp(json_string_value(mode), "per-edge")))
-    BAD(r, KEY(NULL, "mode"), "\"per-edge\" or \"shared\" expected");
-  read_domains(r, root);
-  read_tables(r, root);
-  read_variables(r, root);
-  read_edges(r, root);
-  const json_t *groups = list(r, root, "sharing", NULL), *g;
-  size_t i;
-  json_array_foreach (groups, i, g)
-    read_group(r, g, INDEX(KEY(NULL, "sharing"), i));
+  size_t n = s ? sw_scan_count(s) : 0, i = 0;
+  r->p->groups.v = SW_NEW_N(r->p->arena, struct sw_assign_group, n);
+  r->p->groups.cap = (int)n;
+  r->p->readers.v = SW_NEW_N(r->p->arena, struct sw_assign_reader, n); /* at least about one each */
+  r->p->readers.cap = (int)n;
+  for (const char *e = elements_of(s); e; e = sw_scan_next(e), i++)
+    read_group(r, e, INDEX(KEY(NULL, "sharing"), i));
 }
 
-enum { MAX_VALUES = 200000000 };
+static void read_root(struct reader *r, const char *root)
+{
+  static const char *const known[] = {"format", "name", "mode", "domains", "tables", "variables", "edges", "sharing"};
+  const char *m[8];
+  if (!MEMBERS(r, root, NULL, known, m, "the problem"))
+    return;
+  if (!m[0] || !sw_scan_is(m[0], "stickwright.assign/1"))
+    BAD(r, KEY(NULL, "format"), "\"stickwright.assign/1\" expected");
+  if (m[1] && *m[1] != '"')
+    BAD(r, KEY(NULL, "name"), "a text expected");
+  else if (m[1])
+    r->p->name = sw_scan_text(r->p->arena, m[1]);
+  if (m[2] && sw_scan_is(m[2], "shared"))
+    r->p->mode = SW_ASSIGN_SHARED;
+  else if (m[2] && !sw_scan_is(m[2], "per-edge"))
+    BAD(r, KEY(NULL, "mode"), "\"per-edge\" or \"shared\" expected");
+  if (!m[5])
+    BAD(r, KEY(NULL, "variables"), "variables are missing");
+  for (int i = 3; i < 8; i++)
+    m[i] = list(r, m[i], KEY(NULL, known[i]));
+  read_domains(r, m[3]);
+  read_tables(r, m[4]);
+  read_variables(r, m[5]);
+  read_edges(r, m[6]);
+  read_groups(r, m[7]);
+}
 
 struct sw_assign_problem *sw_assign_read(struct sw_job *job, const char *text, size_t len)
 {
-  /* The tree goes as soon as it is read, for it is the largest thing of all. Not so after a fault, whose text is there. */
-  struct sw_arena *scratch = sw_arena_new(job->arena, 0), *kept = job->arena;
-  job->arena = scratch;
-  json_t *root = sw_json_parse(job, "problem", text, len, MAX_VALUES);
-  job->arena = kept;
-  struct sw_assign_problem *p = NULL;
-  if (root && !json_is_object(root)) {
-    sw_assign__bad(job, "", "an object expected");
-  } else if (root) {
-    struct reader r = {.job = job, .scratch = scratch, .p = sw_assign_new(job->arena)};
-    int before = job->faults.n;
-    read_root(&r, root);
-    if (job->faults.n == before && sw_assign_validate(job, r.p) == SW_OK)
-      p = r.p;
+  const char *root = sw_scan(text, len);
+  if (!root) { /* the slow reader says what is wrong, with line and column */
+    if (sw_json_parse(job, "problem", text, len, SIZE_MAX))
+      sw_assign__bad(job, "", "not a JSON document in UTF-8");
+    return NULL;
   }
-  if (root)
-    sw_arena_free(scratch);
-  return p;
+  struct sw_arena *scratch = sw_arena_new(job->arena, 0);
+  struct reader r = {.job = job, .scratch = scratch, .p = sw_assign_new(job->arena), .lists = {.arena = scratch}};
+  int before = job->faults.n;
+  read_root(&r, root);
+  bool good = job->faults.n == before && sw_assign_validate(job, r.p) == SW_OK;
+  sw_arena_free(scratch);
+  return good ? r.p : NULL;
 }

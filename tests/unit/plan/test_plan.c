@@ -180,40 +180,74 @@ static void pointwise_ops_follow_the_matmul(void **state)
   sw_arena_free(job.arena);
 }
 
-/* 131072 x 5120 as a conversion: no split lets a core address both sides (work-division.md 6, example C). */
-static void tensors_over_the_span_are_faults(void **state)
+/* One conversion of a whole [rows, cols] weight: the stick moves from the columns to the rows. */
+static struct sw_program *conversion(struct sw_job *job, int64_t rows, int64_t cols)
 {
-  (void)state;
-  struct sw_job job = unit_job();
-  struct sw_arena *a = job.arena;
+  struct sw_arena *a = job->arena;
   struct sw_program *p = SW_NEW(a, struct sw_program);
   struct sw_graph *g = SW_NEW(a, struct sw_graph);
   p->graph = g;
   SW_PUSH(a, &g->nodes)->target = "aten.clone.default";
-  add_storage(a, p, "big", SW_STORAGE_INPUT, 5120, 131072);
-  add_storage(a, p, "turned", SW_STORAGE_TEMPORARY, 5120, 131072);
+  add_storage(a, p, "big", SW_STORAGE_INPUT, rows, cols);
+  add_storage(a, p, "turned", SW_STORAGE_TEMPORARY, rows, cols);
   struct sw_layout *l = SW_NEW(a, struct sw_layout);
-  *l = *p->storages.v[1].layout;
-  *l = (struct sw_layout){.rank = 3, .device_size = {80, 131072, 64}, .stride_map = {64 * 131072, 1, 131072}};
+  *l = (struct sw_layout){
+      .rank = 3, .device_size = {(rows + 63) / 64, cols, 64}, .stride_map = {64 * cols, 1, cols}};
   p->storages.v[1].layout = l;
+  p->storages.v[1].is_output = true;
   struct sw_op *op = add_op(a, p, "turn", SW_OP_RESTICKIFY, SW_ROLE_CONVERSION, 0);
   op->n_loops = op->n_written = 2;
-  op->range[0] = 5120, op->range[1] = 131072;
+  op->range[0] = rows, op->range[1] = cols;
   op->n_in = 1;
-  op->in[0] = at(0, 0, 131072, 1, 0);
-  op->out = at(1, 0, 131072, 1, 0);
+  op->in[0] = at(0, 0, cols, 1, 0);
+  op->out = at(1, 0, cols, 1, 0);
+  return p;
+}
+
+static enum sw_rc plan_conversion(struct sw_job *job, struct sw_program *p)
+{
   struct sw_options o;
-  struct sw_plan *plan = NULL;
+  struct sw_plan *plan;
   sw_options_init(&o);
   sw_options_settle(&o);
-  assert_int_equal(sw_make_plan(&job, &o, p, &plan), SW_LIMIT);
-  assert_null(plan);
+  return sw_make_plan(job, &o, p, &plan);
+}
+
+/* 5120 x 131072: no split lets a core address both sides (work-division.md 6, example C). Two pieces of 32 sticks of
+ * rows and one of 16 do. */
+static void what_no_split_makes_addressable_is_done_in_pieces(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_program *p = conversion(&job, 5120, 131072);
+  assert_int_equal(plan_conversion(&job, p), SW_OK);
+  assert_int_equal(p->ops.n, 3);
+  assert_int_equal(p->steps.n, 3);
+  int64_t next = 0;
+  for (int i = 0; i < 3; i++) {
+    const struct sw_op *op = &p->ops.v[p->steps.v[i].index];
+    assert_int_equal(op->range[0], i < 2 ? 2048 : 1024);
+    assert_int_equal(op->in[0].offset, next * 131072);
+    assert_int_equal(op->out.offset, next * 131072);
+    next += op->range[0];
+  }
+  assert_string_equal(p->ops.v[2].name, "turn/piece3");
+  sw_arena_free(job.arena);
+}
+
+/* 49159 rows: padded, so there are no pieces; 769 sticks, a prime, so there is no cut. */
+static void tensors_over_the_span_are_faults(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_program *p = conversion(&job, 49159, 4096);
+  assert_int_equal(plan_conversion(&job, p), SW_LIMIT);
   const struct sw_fault *f = &job.faults.v[0];
   assert_string_equal(f->node, "turn");
   assert_string_equal(f->tensor, "turned");
-  assert_int_equal(f->value, 335544320);
+  assert_int_equal(f->value, 769 * 4096 * 128);
   assert_int_equal(f->limit, 268431360);
-  assert_non_null(strstr(f->detail, "[80,131072,64]"));
+  assert_non_null(strstr(f->detail, "[769,4096,64]"));
   assert_non_null(f->advice);
   sw_arena_free(job.arena);
 }
@@ -225,6 +259,7 @@ int main(void)
       cmocka_unit_test(the_reference_also_cuts_at_destinations),
       cmocka_unit_test(ops_get_their_splits_and_times),
       cmocka_unit_test(pointwise_ops_follow_the_matmul),
+      cmocka_unit_test(what_no_split_makes_addressable_is_done_in_pieces),
       cmocka_unit_test(tensors_over_the_span_are_faults),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,7 +190,7 @@ static void compare_op(struct recorded *r, const json_t *o, int cores)
   options.cores = cores;
   struct sw_work w;
   int64_t split[SW_MAX_LOOPS];
-  bool same = sw_work_of(r->job, &options, &r->program, r->program.ops.n - 1, &w) == SW_OK &&
+  bool same = sw_work_of(r->job, &options, &r->program, &r->program.ops.v[r->program.ops.n - 1], &w) == SW_OK &&
               sw_divide(r->job, &w, split) == SW_OK;
   struct sw_buf got = {.arena = r->job->arena};
   for (int v = 0; same && v < w.n_vars; v++)

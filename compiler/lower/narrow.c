@@ -1,0 +1,147 @@
+/* Float32 regions that the device can only compute in fp16.
+ *
+ * The device has no float32 matrix product, choice, tanh.. A region is what hangs together by float32 values: the
+ * results and operands of all nodes between casts from fp16 and casts back. When a region holds a node that exists in
+ * fp16 only, and touches the outside by such casts alone (no float32 input or result of the program, no cast to
+ * integers, no host step), the whole region is computed in fp16, as the model itself was before float32 was put in
+ * between; each such node is named in a warning. Anything else stays float32, and what is missing is refused.
+ * --precision=strict leaves all regions alone. */
+#include "compiler/lower/families.h"
+
+#include <string.h>
+
+struct regions {
+  struct lower *l;
+  int *parent;     /* union-find over values */
+  bool *open;      /* of a root: touches the outside otherwise */
+  bool *lacking;   /* of a root: holds a node the device has in fp16 only */
+  bool *bf16;      /* of a root: its casts are from bfloat16 */
+};
+
+static int find(struct regions *r, int v)
+{
+  while (r->parent[v] != v)
+    v = r->parent[v] = r->parent[r->parent[v]];
+  return v;
+}
+
+static void join(struct regions *r, int a, int b)
+{
+  a = find(r, a);
+  b = find(r, b);
+  int root = a < b ? a : b, other = a < b ? b : a;
+  r->parent[other] = root;
+  r->open[root] = r->open[root] || r->open[other];
+  r->lacking[root] = r->lacking[root] || r->lacking[other];
+  r->bf16[root] = r->bf16[root] || r->bf16[other];
+}
+
+static bool is_float32(const struct lower *l, int value)
+{
+  const struct sw_value *v = &l->graph->values.v[value];
+  return v->kind == SW_VALUE_TENSOR && v->dtype == SW_F32 && !l->values[value].constant;
+}
+
+static bool is_cast(const struct sw_node *n)
+{
+  static const char *const casts[] = {"aten._to_copy.default", "aten.to.dtype", "aten.to.dtype_layout", "aten.type_as.default",
+                                      "prims.convert_element_type.default"};
+  for (size_t i = 0; i < sizeof casts / sizeof casts[0]; i++)
+    if (!strcmp(n->target, casts[i]))
+      return true;
+  return false;
+}
+
+static bool is_half(enum sw_dtype t)
+{
+  return t == SW_F16 || t == SW_BF16;
+}
+
+/* The float32 values of one node, joined; the first of them. */
+struct members {
+  struct regions *r;
+  int first;
+};
+
+static void add_member(void *ctx, int value)
+{
+  struct members *m = ctx;
+  if (!is_float32(m->r->l, value))
+    return;
+  if (m->first < 0)
+    m->first = value;
+  else
+    join(m->r, m->first, value);
+}
+
+static void add_node(struct regions *r, int node)
+{
+  struct lower *l = r->l;
+  const struct sw_node *n = &l->graph->nodes.v[node];
+  struct members m = {r, -1};
+  if (is_cast(n)) {
+    int from = n->args[0].kind == SW_ARG_VALUE ? n->args[0].value : -1, to = n->results[0];
+    enum sw_dtype a = from < 0 ? SW_F32 : l->graph->values.v[from].dtype, b = l->graph->values.v[to].dtype;
+    if (a == SW_F32 && b == SW_F32) {
+      add_member(&m, from);
+      add_member(&m, to);
+    } else if (is_float32(l, to) && a != SW_BOOL) {
+      int root = find(r, to);
+      r->open[root] = r->open[root] || !is_half(a);
+      r->bf16[root] = r->bf16[root] || a == SW_BF16;
+    } else if (from >= 0 && is_float32(l, from) && !is_half(b) && b != SW_BOOL) {
+      r->open[find(r, from)] = true;
+    }
+    return;
+  }
+  lw_each_value(n->args, n->n_args, add_member, &m);
+  for (int k = 0; k < n->n_results; k++)
+    if (n->results[k] >= 0)
+      add_member(&m, n->results[k]);
+  if (m.first < 0)
+    return;
+  int64_t at = sw_map_get_str(&l->operations, n->target);
+  int root = find(r, m.first);
+  r->open[root] = r->open[root] || at < 0 || lw_operations[at].kind == LW_HOST;
+  r->lacking[root] = r->lacking[root] || (at >= 0 && lw_operations[at].half_only);
+}
+
+static void open_region(void *ctx, int value)
+{
+  struct regions *r = ctx;
+  if (is_float32(r->l, value))
+    r->open[find(r, value)] = true;
+}
+
+void lw_find_narrow(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  if (l->options->precision == SW_PRECISION_STRICT)
+    return;
+  struct regions r = {.l = l};
+  r.parent = SW_NEW_N(l->arena, int, g->values.n);
+  r.open = SW_NEW_N(l->arena, bool, g->values.n);
+  r.lacking = SW_NEW_N(l->arena, bool, g->values.n);
+  r.bf16 = SW_NEW_N(l->arena, bool, g->values.n);
+  for (int v = 0; v < g->values.n; v++)
+    r.parent[v] = v;
+  for (int i = 0; i < g->nodes.n; i++)
+    if (l->node_live[i] && !l->matches[i])
+      add_node(&r, i);
+  for (int i = 0; i < g->inputs.n; i++)
+    if (g->inputs.v[i].value >= 0 && g->inputs.v[i].kind != SW_INPUT_PARAMETER)
+      open_region(&r, g->inputs.v[i].value);
+  for (int i = 0; i < g->outputs.n; i++)
+    lw_each_value(&g->outputs.v[i].arg, 1, open_region, &r);
+  for (int v = 0; v < g->values.n; v++) {
+    int root = find(&r, v);
+    if (!is_float32(l, v) || r.open[root] || !r.lacking[root] || g->values.v[v].node < 0)
+      continue;
+    l->values[v].narrow = true;
+    l->values[v].narrow_bf16 = r.bf16[root];
+    int node = g->values.v[v].node;
+    int64_t at = sw_map_get_str(&l->operations, g->nodes.v[node].target);
+    if (l->node_live[node] && at >= 0 && lw_operations[at].half_only)
+      sw_warn(l->job, "precision: node %s: %s in float16, the graph says float32", g->nodes.v[node].name, g->nodes.v[node].target);
+  }
+}
