@@ -28,6 +28,21 @@ bool sw_graph__row_major(int rank, const int64_t *size, int64_t *stride)
   return true;
 }
 
+const json_t *sw_graph__json(struct sw_job *job, struct sw_arena *scratch, const char *what, const char *text,
+                             size_t len, size_t max_values)
+{
+  struct sw_job inner = {.arena = scratch, .cancel = job->cancel};
+  const json_t *root = sw_json_parse(&inner, what, text, len, max_values);
+  for (int i = 0; i < inner.faults.n; i++) {
+    const struct sw_fault *f = &inner.faults.v[i];
+    struct sw_fault *copy = sw_fault(job, f->rc, "%s", f->detail);
+    copy->has_limit = f->has_limit;
+    copy->value = f->value;
+    copy->limit = f->limit;
+  }
+  return root;
+}
+
 int64_t sw_value_elements(const struct sw_value *v)
 {
   int64_t n = 1;

@@ -68,6 +68,11 @@ bool sw_graph__row_major(int rank, const int64_t *size, int64_t *stride);
 
 /* -- the readers -- */
 
+/* As sw_json_parse, but the tree belongs to `scratch`, a child of the job's arena: it is ten times as large as the graph
+ * and not needed once that is read. */
+const json_t *sw_graph__json(struct sw_job *job, struct sw_arena *scratch, const char *what, const char *text,
+                             size_t len, size_t max_values);
+
 /* A payload of an archive: where a tensor lies in a record. */
 struct sw_payload {
   bool opaque; /* only Python could read it */

@@ -263,7 +263,8 @@ static bool value_named(struct sw_reader *r, const struct sw_at *at, const char 
 {
   int64_t id = sw_map_get_str(&r->names.values, name);
   if (id < 0 || r->names.graph->values.v[id].node == SW_NODE_UNDEFINED) {
-    sw_program__fault(r, at, SW_INVALID, "%s is read but nothing defines it", name)->tensor = name;
+    sw_program__fault(r, at, SW_INVALID, "%s is read but nothing defines it", name)->tensor =
+        sw_arena_strdup(r->doc->job->arena, name);
     return false;
   }
   out->kind = SW_ARG_VALUE;

@@ -22,6 +22,8 @@ static void start(struct sw_choosing *c)
   c->pinned = SW_NEW_N(c->arena, bool, n + 1);
   c->refused = SW_NEW_N(c->arena, bool, n + 1);
   c->written = SW_NEW_N(c->arena, int, n + 1);
+  c->free_layout = SW_NEW_N(c->arena, bool, n + 1);
+  c->load_twice = SW_NEW_N(c->arena, bool, n + 1);
   c->accesses = SW_NEW_N(c->arena, int, n + 1);
   for (int i = 0; i < c->p->ops.n; i++) {
     const struct sw_op *op = &c->p->ops.v[i];

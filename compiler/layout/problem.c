@@ -52,7 +52,8 @@ int sw_layout__twin(const struct sw_choosing *c, const struct sw_op *op, int inp
 static bool same_outcomes(const struct sw_outcome *a, const struct sw_outcome *b, int n)
 {
   for (int i = 0; i < n; i++)
-    if (a[i].kind != b[i].kind || a[i].dim != b[i].dim || a[i].front != b[i].front || a[i].slice || b[i].slice)
+    if (a[i].kind != b[i].kind || a[i].dim != b[i].dim || a[i].front != b[i].front || a[i].load != b[i].load ||
+        a[i].slice || b[i].slice)
       return false;
   return true;
 }

@@ -162,7 +162,8 @@ static void add_buffer(struct together *g, int storage, const struct sw_life *li
   const struct sw_storage *s = &g->p->storages.v[storage];
   int part[MAX_CHOICES], n_parts = 0;
   const struct sw_touch *writer = life->touch;
-  if (life->kernel < 0 || life->by_host || life->outside || life->n_writes != 1 || !life->n_reads || writer->operand >= 0)
+  bool inside = life->kernel >= 0 && !life->by_host && !life->outside;
+  if (!inside || life->n_writes != 1 || !life->n_reads || writer->operand >= 0)
     return;
   for (int i = 0; i < g->choices[writer->op].n; i++) {
     int number = parts_at(g, writer)[i], v = 0;
