@@ -169,8 +169,11 @@ static void hand_over(struct building *b)
   struct sw_problem *q = b->q;
   struct sw_assign_problem *a = q->assign;
   for (int v = 0; v < q->n_variables; v++) {
-    int s = q->storage[v];
-    sw_assign_add_variable(a, c->p->storages.v[s].name, c->candidates[s].n, NULL, b->unary[s]);
+    int s = q->storage[v], n = c->candidates[s].n;
+    const char **labels = SW_NEW_N(c->arena, const char *, n);
+    for (int i = 0; i < n; i++)
+      labels[i] = sw_layout_text(c->arena, &c->candidates[s].v[i]);
+    sw_assign_add_variable(a, c->p->storages.v[s].name, n, labels, b->unary[s]);
   }
   for (int i = 0; i < q->moves.n; i++) {
     const struct sw_move *m = &q->moves.v[i];
