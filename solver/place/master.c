@@ -51,6 +51,15 @@ static int64_t whole(const struct sw_capacity *g, double objective)
   return g->always + (int64_t)units * g->value_unit;
 }
 
+/* Work in the unit of the packers, a look at an item: what an iteration of the simplex method and a node of the tree
+ * take beside it. */
+enum { NODE_WORK = 20000, ROW_WORK = 5 };
+
+static int64_t work_of(const struct run *run, glp_prob *lp)
+{
+  return run->nodes * NODE_WORK + (int64_t)glp_get_it_cnt(lp) * (run->g->rows.n + 10) * ROW_WORK;
+}
+
 static void on_node(glp_tree *tree, void *info)
 {
   struct run *run = info;
@@ -60,10 +69,10 @@ static void on_node(glp_tree *tree, void *info)
   int best = glp_ios_best_node(tree);
   if (best && glp_ios_node_bound(tree, best) < run->best_bound) /* the root's is DBL_MAX at first */
     run->best_bound = glp_ios_node_bound(tree, best);
-  run->nodes++;
   const struct sw_master *m = g->m;
   glp_prob *lp = glp_ios_get_prob(tree);
-  int64_t spent = run->nodes * (g->rows.n + 10);
+  run->nodes++;
+  int64_t spent = work_of(run, lp);
   bool has_set = glp_mip_status(lp) == GLP_FEAS;
   bool enough = m->need >= 0 && has_set && whole(g, glp_mip_obj_val(lp)) >= m->need;
   bool hopeless = m->need >= 0 && best && whole(g, run->best_bound) < m->need;
@@ -95,12 +104,13 @@ static void solve(void *ctx)
   struct sw_capacity *g = run->g;
   struct sw_master *m = g->m;
   glp_prob *lp = to_glpk(run);
+  int64_t step = (int64_t)(g->rows.n + 10) * ROW_WORK;
   glp_smcp simplex;
   glp_init_smcp(&simplex);
-  simplex.it_lim = (int)(m->work / 100 < 1000000 ? m->work / 100 : 1000000);
+  int64_t iterations = m->work > 0 ? m->work / step + 1 : 1;
+  simplex.it_lim = iterations < 1000000 ? (int)iterations : 1000000;
   glp_adv_basis(lp, 0);
   int rc = glp_simplex(lp, &simplex);
-  m->work -= glp_get_it_cnt(lp) * 10;
   int status = glp_get_status(lp);
   m->answer = SW_MASTER_GAVE_UP;
   if (status == GLP_NOFEAS || (status == GLP_OPT && m->need >= 0 && whole(g, glp_get_obj_val(lp)) < m->need)) {
@@ -115,7 +125,6 @@ static void solve(void *ctx)
     mip.tol_obj = 1e-9;
     mip.mir_cuts = mip.cov_cuts = GLP_ON;
     rc = glp_intopt(lp, &mip);
-    m->work -= run->nodes * (g->rows.n + 10);
     int found = glp_mip_status(lp);
     bool has_set = found == GLP_OPT || found == GLP_FEAS;
     if (has_set)
@@ -132,6 +141,7 @@ static void solve(void *ctx)
     else if (whole(g, run->best_bound) < m->bound)
       m->bound = whole(g, run->best_bound);
   }
+  m->work -= work_of(run, lp);
   glp_delete_prob(lp);
 }
 
