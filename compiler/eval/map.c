@@ -359,7 +359,7 @@ void sw_op_polar(struct sw_call *c)
       double length, angle;
       sw_row_reals(&r, w.at[1] + i * w.step[1], 1, 1, &length);
       sw_row_reals(&phi, w.at[2] + i * w.step[2], 1, 1, &angle);
-      double _Complex z = CMPLX(length * cos(angle), length * sin(angle));
+      double _Complex z = sw_complex(length * cos(angle), length * sin(angle));
       sw_row_put_complex(&out, w.at[0] + i * w.step[0], 1, 1, &z, c->rounding);
     }
 }

@@ -22,6 +22,8 @@ static void start(struct sw_choosing *c)
   c->pinned = SW_NEW_N(c->arena, bool, n + 1);
   c->refused = SW_NEW_N(c->arena, bool, n + 1);
   c->written = SW_NEW_N(c->arena, int, n + 1);
+  c->free_layout = SW_NEW_N(c->arena, bool, n + 1);
+  c->load_twice = SW_NEW_N(c->arena, bool, n + 1);
   c->accesses = SW_NEW_N(c->arena, int, n + 1);
   for (int i = 0; i < c->p->ops.n; i++) {
     const struct sw_op *op = &c->p->ops.v[i];
@@ -58,6 +60,9 @@ static enum sw_rc run(struct sw_choosing *c)
   if (c->job->worst != SW_OK)
     return c->job->worst;
   sw_layout__build(c, &q);
+  struct sw_buf text = {.arena = c->job->arena};
+  sw_assign_write(q.assign, &text);
+  c->choice->problem = sw_buf_text(&text);
   if (sw_cancelled(c->job))
     return sw_fail(c->job, SW_CANCELLED, "cancelled while layouts were chosen");
   SW_TRY(sw_layout__solve(c, &q));

@@ -12,8 +12,8 @@
 bool sw_layout__default(struct sw_choosing *c, int storage, enum sw_format f, struct sw_layout *out)
 {
   const struct sw_storage *s = &c->p->storages.v[storage];
-  int64_t size[SW_MAX_RANK];
-  int order[SW_MAX_RANK], n = 0, rank = s->rank;
+  int64_t size[SW_MAX_RANK] = {0};
+  int order[SW_MAX_RANK] = {0}, n = 0, rank = s->rank;
   for (int d = 0; d < s->rank; d++) {
     size[d] = s->size[d] < 1 ? 1 : s->size[d];
     if (s->rank <= 6 || size[d] > 1)
@@ -356,21 +356,21 @@ void sw_layout__load_candidates(struct sw_choosing *c)
 {
   const struct sw_graph *g = c->p->graph;
   unsigned char *roles = value_roles(c);
-  bool *free_layout = SW_NEW_N(c->arena, bool, c->n_storages + 1);
   pins(c);
   for (int i = 0; i < c->n_storages; i++) {
     const struct sw_storage *s = &c->p->storages.v[i];
     if (c->candidates[i].n || s->host_only || s->kind == SW_STORAGE_SCALAR || s->kind == SW_STORAGE_TEMPORARY)
       continue;
-    bool ours = s->kind != SW_STORAGE_INPUT && !c->written[i];
+    bool ours = s->kind != SW_STORAGE_INPUT && c->best && c->o->free_weights;
     int value = g && s->input >= 0 ? g->inputs.v[s->input].value : -1;
     enum role role = s->kind == SW_STORAGE_PARAMETER && value >= 0 ? (enum role)roles[value] : ROLE_NONE;
-    free_layout[i] = ours && c->best && c->o->free_weights;
-    propose_loaded(c, i, role, free_layout[i]);
+    c->load_twice[i] = ours && !c->written[i];
+    c->free_layout[i] = ours;
+    propose_loaded(c, i, role, ours);
   }
   for (int i = 0; i < c->p->ops.n; i++)
     for (int k = 0; k < c->p->ops.v[i].n_in; k++)
-      if (free_layout[c->p->ops.v[i].in[k].storage])
+      if (c->load_twice[c->p->ops.v[i].in[k].storage])
         propose_as_read(c, &c->p->ops.v[i], k);
   for (int i = 0; i < c->p->steps.n; i++) {
     if (!c->p->steps.v[i].is_host)

@@ -141,12 +141,6 @@ static void run_node(struct lower *l, int node)
     }
 }
 
-const char *lw_kind_name(enum lw_kind k)
-{
-  static const char *const names[] = {"device", "decomposed", "view", "constant", "nothing", "host", "refused"};
-  return names[k];
-}
-
 enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct sw_graph *g, struct sw_program **out)
 {
   struct lower *l = SW_NEW(job->arena, struct lower);

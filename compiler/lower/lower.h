@@ -49,7 +49,6 @@ struct lw_operation {
 
 extern const struct lw_operation lw_operations[];
 extern const int lw_n_operations;
-const char *lw_kind_name(enum lw_kind k);
 
 /* What the whole graph tells about a value, before anything is lowered. Reference: alias analysis, pt2.md section 12. */
 struct lw_value {
@@ -149,6 +148,8 @@ struct tensor lw_refuse(struct lower *l, const char *advice, const char *fmt, ..
 
 struct lw_storage *lw_storage(struct lower *l, int storage);
 struct tensor lw_new(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride);
+struct tensor lw_new_named(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
+                           const int64_t *stride);
 /* A new tensor whose dims lie in memory in the order most of the operands agree on, else row major. */
 struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, int n_in,
                           const struct tensor *in);
@@ -251,6 +252,8 @@ void lw_find_narrow(struct lower *l);
 void lw_run_match(struct lower *l, const struct lw_match *m);
 /* A value of repeated heads: the one before the repetition, else itself. */
 int lw_unrepeated(struct lower *l, int value);
+/* A matrix operand before its leading dims were joined; its last `kept` dims are the same. */
+int lw_unflattened(struct lower *l, int value, int kept);
 
 /* -- finishing (finish.c) -- */
 

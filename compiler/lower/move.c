@@ -26,7 +26,10 @@ void lw_op_contiguous(struct lower *l, int unused)
 {
   (void)unused;
   struct tensor x = lw_tensor(l, "self");
-  lw_set(l, 0, !lw_known(x) || lw_is_contiguous(x) ? x : lw_clone(l, x));
+  if (!lw_known(x) || lw_is_contiguous(x))
+    lw_set(l, 0, x);
+  else
+    lw_op_clone(l, 0);
 }
 
 void lw_op_cast(struct lower *l, int unused)

@@ -151,6 +151,29 @@ int lw_unrepeated(struct lower *l, int value)
   return behind_cast(l, small);
 }
 
+/* -- matrix products of flattened tensors -- */
+
+/* What a matrix operand of rank 2 or 3 was before its leading dims were joined: a value whose last `kept` dims are the
+ * same, with all its elements in order; itself when there is none. Reference: ops.md 3.3 (mm_to_bmm, bmm_unflatten). */
+int lw_unflattened(struct lower *l, int value, int kept)
+{
+  const struct sw_value *values = l->graph->values.v, *flat = &values[value];
+  int best = value;
+  for (int at = value; is_one_of(maker(l, at), reshapes);) {
+    int from = operand(maker(l, at), 0);
+    if (from < 0 || elements(l, from) != elements(l, value) || !unchanged_until(l, from, l->node))
+      break;
+    const struct sw_value *x = &values[from];
+    bool same = x->rank >= flat->rank;
+    for (int d = 1; same && d <= kept; d++)
+      same = x->size[x->rank - d] == flat->size[flat->rank - d];
+    if (same)
+      best = from;
+    at = from;
+  }
+  return best;
+}
+
 /* -- masks -- */
 
 static bool is_constant_number(const struct lower *l, int value, double x)

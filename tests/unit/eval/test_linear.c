@@ -29,6 +29,9 @@ static void einsum_reads_its_equation(void **state)
          "%z : f32[2,2] strides=[1,2] = aten.einsum(\"ij->ji\", [%a])\n%t : f32[] = aten.einsum(\"ii\", [%a])\n"
          "%s : f32[2] = aten.einsum(\"ij,ij->i\", [%a, %b])\nreturn %y, %z, %t, %s\n",
          V(19, 22, 43, 50, 1, 3, 2, 4, 5, 17, 53), a, b);
+  EXPECT("%a : f32[2,1,2] = input\n%b : f32[2,2] = input\n%y : f32[2,2] = aten.einsum(\"...k,...k->...\", [%a, %b])\n"
+         "%z : f32[2,2] = aten.einsum(\"...k,...k\", [%a, %b])\nreturn %y, %z\n",
+         V(17, 23, 39, 53, 17, 23, 39, 53), a, b);
 }
 
 static void scaled_and_grouped_products(void **state)

@@ -289,6 +289,8 @@ static const struct {
     {"literal", "%a : f16[2] = input\n%n = literal(3)\n%b : f16[2] = aten.exp(%n)\nreturn %b\n",
      "%n is read but nothing defines it", "line 3"},
     {"no type", "%a = input\nreturn %a\n", "%a needs a type", "line 1"},
+    {"node names", "%a : f16[2] = input\nn: %b : f16[2] = aten.exp(%a)\nn: %c : f16[2] = aten.exp(%a)\nreturn %b\n",
+     "two nodes are named n", "n"},
     {"open block", "graph @g {\nreturn\n", "'}' is missing", NULL},
     {"not ours", "\x7f" "ELF\n", "statement expected", "line 1"},
 };

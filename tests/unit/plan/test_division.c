@@ -91,7 +91,8 @@ static void check_split(const struct sw_work *w, const json_t *expected, const i
 /* Left out: plans of the reference's joint optimiser, and the hint cases (test_hints). */
 static bool is_planned_alone(const json_t *c)
 {
-  return strncmp(get_text(c, "decided_by"), "co-optimiser", 12) != 0 && strcmp(get_text(c, "decided_by"), "user hint") != 0;
+  const char *by = get_text(c, "decided_by");
+  return strncmp(by, "co-optimiser", 12) != 0 && strcmp(by, "user hint") != 0;
 }
 
 static void recorded_cases_get_the_recorded_splits(void **state)
@@ -325,6 +326,7 @@ static struct sw_work hint_work(struct sw_job *job, const json_t *c, struct sw_h
   size_t i;
   if (!w.cores)
     w.cores = 32;
+  w.out = (struct sw_work_tensor){.name = "y", .rank = 1, .device_size = {64}};
   json_object_foreach (json_object_get(c, "sizes"), name, n)
     add_var(&w, name, json_integer_value(n));
   json_array_foreach (ops_dims, i, n)
@@ -336,7 +338,8 @@ static struct sw_work hint_work(struct sw_job *job, const json_t *c, struct sw_h
       w.var[v].is_output |= !strcmp(json_string_value(n), w.var[v].name);
   }
   json_array_foreach (json_object_get(c, "hint"), i, n)
-    hint[w.n_hints++] = (struct sw_hint){json_string_value(json_array_get(n, 0)), json_integer_value(json_array_get(n, 1))};
+    hint[w.n_hints++] = (struct sw_hint){.var = json_string_value(json_array_get(n, 0)),
+                                         .slices = json_integer_value(json_array_get(n, 1))};
   w.hint = hint;
   return w;
 }
