@@ -59,6 +59,9 @@ static enum sw_rc run(struct sw_choosing *c)
   if (c->job->worst != SW_OK)
     return c->job->worst;
   sw_layout__build(c, &q);
+  struct sw_buf text = {.arena = c->job->arena};
+  sw_assign_write(q.assign, &text);
+  c->choice->problem = sw_buf_text(&text);
   if (sw_cancelled(c->job))
     return sw_fail(c->job, SW_CANCELLED, "cancelled while layouts were chosen");
   SW_TRY(sw_layout__solve(c, &q));
