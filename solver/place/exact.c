@@ -116,8 +116,8 @@ static enum outcome select_and_pack(struct exact *x, int64_t height, int64_t nee
       return FAULT;
     }
     x->work -= given - m.work;
-    x->r->n_glpk_calls++;
-    if (x->r->n_glpk_calls == 1) {
+    x->r->n_glpk_calls += m.used_glpk;
+    if (!x->r->n_rows) {
       x->r->n_rows = m.n_rows;
       x->r->n_columns = m.n_columns;
     }
@@ -159,7 +159,7 @@ static bool has_set(struct exact *x, int64_t height, int64_t need)
   if (!sw_master_solve(x->arena, &m))
     return true;
   x->work -= given - m.work;
-  x->r->n_glpk_calls++;
+  x->r->n_glpk_calls += m.used_glpk;
   return m.answer != SW_MASTER_NONE;
 }
 
