@@ -80,6 +80,7 @@ static void running_results(void **state)
   EXPECT_NODE("aten.cumsum(%a, 0)", V(1, 3, 6), x);
   EXPECT_NODE("aten.cumprod(%a, 0)", V(1, 2, 6), x);
   EXPECT_NODE("aten.logcumsumexp(%a, 0)", V(1, 2.3132616875, 3.4076059644), x);
+  EXPECT_NODE("aten.logcumsumexp(%a, 0)", V(1, NAN, NAN), V(1, NAN, 3));
   EXPECT_NODE("aten.diff(%a)", V(1, 1), x);
   EXPECT_NODE("aten.diff(%a, 1, -1, %b)", V(-3, 1, 1), x, V(4));
   EXPECT("%x : f32[4] = input\nm: %v : f32[4], %i : i64[4] = aten.cummax(%x, 0)\n"

@@ -15,6 +15,8 @@ static void views_show_the_right_elements(void **state)
          V(0, 4, 1, 5), x);
   EXPECT("%x : f32[6] = input\n%y : f32[2,3] strides=[3,1] = aten.unfold(%x, 0, 3, 3)\nreturn %y\n",
          V(0, 1, 2, 3, 4, 5), x);
+  EXPECT("%x : f32[2,3] = input\n%y : f32[0] = aten.diagonal(%x, 3)\n%z : f32[1] = aten.diagonal(%x, -1)\nreturn %y, %z\n",
+         V(3), x);
   EXPECT("%x : f32[6] = input\n%y : f32[3,2] strides=[1,3] = aten.as_strided(%x, [3,2], [1,3])\nreturn %y\n",
          V(0, 3, 1, 4, 2, 5), x);
   EXPECT("%x : f32[2,3] = input\n%y : f32[6] = aten.flatten.using_ints(%x)\n"
