@@ -55,9 +55,14 @@ static enum sw_rc check_dim(struct sw_job *job, const struct sw_sdsc *s, int i, 
                   sw_arena_printf(job->arena, "a reader would find %" PRId64 " elements of %s in memory instead of %" PRId64,
                                   found, name, in_memory),
                   "copy the slice into a tensor of its own first");
+  if (rows_end_early && start)
+    return refuse(job, s, i,
+                  sw_arena_printf(job->arena, "%s starts at %" PRId64 ", so the padded rows end behind the tensor", name,
+                                  start),
+                  "copy the slice into a tensor of its own first");
   /* Lanes and rows above the real size are written too: behind a slice they belong to somebody. */
-  bool is_output = i == s->n_tensors - 1;
-  if (is_output && s->pad[d] && d != t->stick && !rows_end_early)
+  bool is_output = i == s->n_tensors - 1, is_slice = !rows_end_early || in_memory > s->size[d] - s->pad[d];
+  if (is_output && s->pad[d] && d != t->stick && is_slice)
     return refuse(job, s, i, sw_arena_printf(job->arena, "%" PRId64 " rows of padding along %s would be written over "
                                              "the rows behind the slice", s->pad[d], name),
                   "write a whole tensor first, then copy the slice");

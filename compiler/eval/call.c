@@ -407,10 +407,17 @@ enum sw_dtype sw_call_out_dtype(struct sw_call *c, int result)
   return v ? v->dtype : SW_F64;
 }
 
-static void check_size(struct sw_call *c, const struct sw_value *v, int rank, const int64_t *size)
+/* A result must be what the graph declares: a tensor of that dtype, rank and, where they are static, sizes. */
+static void check_declared(struct sw_call *c, int result, enum sw_dtype dtype, int rank, const int64_t *size)
 {
-  if (!v || v->kind != SW_VALUE_TENSOR)
+  const struct sw_value *v = sw_call_declared(c, result);
+  if (!v)
     return;
+  if (v->kind != SW_VALUE_TENSOR)
+    sw_call_stop(c, SW_INVALID, "the result %s is a tensor but is declared as a number", v->name);
+  if (v->dtype != dtype)
+    sw_call_stop(c, SW_INVALID, "the result %s has dtype %s but is declared %s", v->name, sw_dtype_torch(dtype),
+                 sw_dtype_torch(v->dtype));
   bool agrees = v->rank == rank;
   for (int d = 0; agrees && d < rank; d++)
     agrees = (v->size_expr && v->size_expr[d]) || v->size[d] == size[d];
@@ -445,9 +452,9 @@ static void ordered_strides(const struct sw_value *v, struct sw_tensor *t)
 struct sw_tensor sw_call_out(struct sw_call *c, int result, int rank, const int64_t *size)
 {
   const struct sw_value *v = sw_call_declared(c, result);
-  check_size(c, v, rank, size);
+  check_declared(c, result, sw_call_out_dtype(c, result), rank, size);
   struct sw_tensor t = sw_call_new(c, sw_call_out_dtype(c, result), rank, size);
-  if (v && v->kind == SW_VALUE_TENSOR && v->stride && v->rank == rank)
+  if (v && v->stride)
     ordered_strides(v, &t);
   sw_call_out_view(c, result, t);
   return t;
@@ -455,7 +462,7 @@ struct sw_tensor sw_call_out(struct sw_call *c, int result, int rank, const int6
 
 void sw_call_out_view(struct sw_call *c, int result, struct sw_tensor view)
 {
-  check_size(c, sw_call_declared(c, result), view.rank, view.size);
+  check_declared(c, result, view.dtype, view.rank, view.size);
   if (!sw_tensor_inside(&view))
     sw_call_stop(c, SW_INVALID, "the view reaches beyond its tensor");
   if ((size_t)sw_tensor_elements(&view) > c->eval->memory->max)
@@ -468,6 +475,9 @@ void sw_call_out_view(struct sw_call *c, int result, struct sw_tensor view)
 
 void sw_call_out_number(struct sw_call *c, int result, struct sw_number n)
 {
+  const struct sw_value *v = sw_call_declared(c, result);
+  if (v && v->kind == SW_VALUE_TENSOR)
+    sw_call_stop(c, SW_INVALID, "the result %s is a number but is declared as a tensor", v->name);
   if (result < c->node->n_results && c->node->results[result] >= 0)
     sw_eval_keep(c->eval, c->node->results[result], &(struct sw_evaluated){.kind = SW_NUMBER, .number = n});
 }

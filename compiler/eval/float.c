@@ -15,31 +15,41 @@ enum kind { IEEE, FN, FNUZ };
 struct format {
   int exponent, mantissa, bias;
   enum kind kind;
+  double least, largest; /* normal numbers */
+  double grid; /* 1.5 * 2^(52 + exponent of the smallest number): adding it rounds to multiples of that number */
 };
 
 static const struct format formats[SW_N_DTYPES] = {
-    [SW_F16] = {5, 10, 15, IEEE},    [SW_BF16] = {8, 7, 127, IEEE},  [SW_F32] = {8, 23, 127, IEEE},
-    [SW_F64] = {11, 52, 1023, IEEE}, [SW_F8E4M3] = {4, 3, 7, FN},    [SW_F8E5M2] = {5, 2, 15, IEEE},
-    [SW_F8E4M3Z] = {4, 3, 8, FNUZ},  [SW_F8E5M2Z] = {5, 2, 16, FNUZ},
+    [SW_F16] = {5, 10, 15, IEEE, 0x1p-14, 65504, 0x1.8p28},
+    [SW_BF16] = {8, 7, 127, IEEE, 0x1p-126, 0x1.fep127, 0x1.8p-81},
+    [SW_F8E4M3] = {4, 3, 7, FN, 0x1p-6, 448, 0x1.8p43},
+    [SW_F8E5M2] = {5, 2, 15, IEEE, 0x1p-14, 57344, 0x1.8p36},
+    [SW_F8E4M3Z] = {4, 3, 8, FNUZ, 0x1p-7, 240, 0x1.8p42},
+    [SW_F8E5M2Z] = {5, 2, 16, FNUZ, 0x1p-15, 57344, 0x1.8p35},
 };
 
-static double largest(const struct format *f)
-{
-  int top = (1 << f->exponent) - (f->kind == IEEE ? 2 : 1) - f->bias;
-  double ulps = ldexp(1, f->mantissa + 1) - (f->kind == FN ? 2 : 1);
-  return ldexp(ulps, top - f->mantissa);
-}
-
-/* float8_e8m0fnu is a bare power of two; a tie goes up. */
+/* float8_e8m0fnu is a bare power of two from 2^-127 to 2^127; a tie goes up. */
 static double round_e8m0(double x)
 {
-  if (isnan(x) || isinf(x))
+  if (isnan(x) || fabs(x) >= 0x1.8p127)
     return (double)NAN;
   int e;
   double m = frexp(fabs(x), &e); /* in [0.5, 1), or 0 */
-  if (m == 0)
-    return ldexp(1, -127);
-  return ldexp(1, m >= 0.75 ? e : e - 1);
+  e -= m < 0.75;
+  return ldexp(1, m == 0 || e < -127 ? -127 : e);
+}
+
+/* In the range of normal numbers the low bits of the double go: half of the last bit kept is added first, less one when
+ * that bit is 0, so that ties go to the even side. 2049 as float16: 42 bits go, 2049 lies halfway and becomes 2048. */
+static double round_bits(const struct format *f, double x)
+{
+  uint64_t u;
+  int drop = 52 - f->mantissa;
+  memcpy(&u, &x, sizeof u);
+  u += ((uint64_t)1 << (drop - 1)) - 1 + (u >> drop & 1);
+  u &= ~(((uint64_t)1 << drop) - 1);
+  memcpy(&x, &u, sizeof x);
+  return x;
 }
 
 double sw_round_to(enum sw_dtype t, double x)
@@ -49,16 +59,14 @@ double sw_round_to(enum sw_dtype t, double x)
   if (t == SW_F8E8M0)
     return round_e8m0(x);
   const struct format *f = &formats[t];
-  if (t == SW_F64 || !f->exponent || isnan(x))
+  if (!f->exponent || isnan(x))
     return x;
-  if (isinf(x))
-    return f->kind == IEEE ? x : (double)NAN;
-  int e;
-  frexp(x, &e);
-  int least = 1 - f->bias;
-  int ulp = (e - 1 < least ? least : e - 1) - f->mantissa;
-  double r = ldexp(nearbyint(ldexp(x, -ulp)), ulp);
-  if (fabs(r) > largest(f))
+  double r = x;
+  if (fabs(x) < f->least)
+    r = copysign(x + f->grid - f->grid, x);
+  else if (!isinf(x))
+    r = round_bits(f, x);
+  if (fabs(r) > f->largest)
     return f->kind == IEEE ? copysign((double)INFINITY, x) : (double)NAN;
   return f->kind == FNUZ && r == 0 ? 0 : r;
 }

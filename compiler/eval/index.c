@@ -107,11 +107,30 @@ static struct sw_tensor part_of_place(const struct indexing *x, const struct sw_
   return v;
 }
 
+/* Single elements: masks of transformers are made this way, millions of them. */
+static void pick_elements(const struct sw_tensor *self, const struct indexing *x, const struct sw_tensor *out)
+{
+  int64_t k = 0;
+  struct sw_walk w;
+  for (sw_walk(&w, 1, &out); w.more; sw_walk_on(&w))
+    for (int64_t i = 0; i < w.n; i++, k++) {
+      int64_t to = w.at[0] + i * w.step[0], from = self->offset + x->at[k];
+      if (out->cells->integer)
+        out->cells->integer[to] = self->cells->integer[from];
+      else
+        out->cells->real[to] = self->cells->real[from];
+    }
+}
+
 void sw_op_index(struct sw_call *c)
 {
   struct sw_tensor self = sw_call_tensor(c, "self");
   struct indexing x = resolve(c, &self);
   struct sw_tensor out = sw_call_out(c, 0, x.rank, x.size);
+  if (x.block.rank == 0 && self.dtype == out.dtype && sw_class_of(self.dtype) != SW_CLASS_COMPLEX) {
+    pick_elements(&self, &x, &out);
+    return;
+  }
   for (int64_t i = 0; i < x.n; i++) {
     struct sw_tensor to = part_of_place(&x, &out, i), from = x.block;
     from.offset = self.offset + x.at[i];
@@ -212,7 +231,8 @@ void sw_op_index_write(struct sw_call *c)
     source = scaled;
   }
   for (int64_t i = 0; i < n; i++) {
-    struct sw_tensor to = sw_tensor_at(&out, dim, checked(c, v[i], out.size[dim])), from = sw_tensor_at(&source, dim, i);
+    struct sw_tensor to = sw_tensor_at(&out, dim, checked(c, v[i], out.size[dim]));
+    struct sw_tensor from = sw_tensor_at(&source, dim, i);
     put(c, &to, &from, c->op->what == SW_INDEX_ADD);
   }
 }
@@ -229,7 +249,8 @@ void sw_op_view_scatter(struct sw_call *c)
 /* The next elements of the source where the mask is true. */
 void sw_op_masked_scatter(struct sw_call *c)
 {
-  struct sw_tensor self = sw_call_tensor(c, "self"), mask = sw_call_tensor(c, "mask"), source = sw_call_tensor(c, "source");
+  struct sw_tensor self = sw_call_tensor(c, "self"), mask = sw_call_tensor(c, "mask");
+  struct sw_tensor source = sw_call_tensor(c, "source");
   int64_t size[SW_MAX_RANK], at = 0, have = sw_tensor_elements(&source);
   int rank = sw_call_broadcast(c, size, sw_call_broadcast(c, size, 0, &self), &mask);
   struct sw_tensor out = sw_call_out(c, 0, rank, size);

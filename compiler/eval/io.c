@@ -78,7 +78,7 @@ enum sw_rc sw_io_read(struct sw_job *job, const char *path, struct sw_io **out)
 {
   static const struct {
     const char *key, *name; /* name NULL: the order is the name */
-    int role;
+    enum sw_io_role role;
   } lists[] = {
       {"inputs", "name", SW_IO_INPUT},
       {"outputs", NULL, SW_IO_OUTPUT},

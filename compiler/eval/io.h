@@ -5,8 +5,10 @@
 
 #include "compiler/eval/eval.h"
 
+enum sw_io_role { SW_IO_INPUT, SW_IO_OUTPUT, SW_IO_BUFFER_AFTER, SW_IO_INPUT_AFTER };
+
 struct sw_io_value {
-  enum { SW_IO_INPUT, SW_IO_OUTPUT, SW_IO_BUFFER_AFTER, SW_IO_INPUT_AFTER } role;
+  enum sw_io_role role;
   const char *name; /* of the input, or qualified name of the buffer; "0", "1", .. of outputs */
   int order;        /* of inputs and outputs */
   struct sw_evaluated value; /* unknown: None */

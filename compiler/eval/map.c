@@ -310,7 +310,8 @@ void sw_op_gelu(struct sw_call *c)
 void sw_op_div_mode(struct sw_call *c)
 {
   const char *mode = sw_call_text(c, "rounding_mode", "");
-  map_args(c, !strcmp(mode, "floor") ? SW_K_div_floor : !strcmp(mode, "trunc") ? SW_K_div_trunc : SW_K_div, "self other");
+  bool floors = !strcmp(mode, "floor"), truncates = !strcmp(mode, "trunc");
+  map_args(c, floors ? SW_K_div_floor : truncates ? SW_K_div_trunc : SW_K_div, "self other");
 }
 
 void sw_op_bitwise_not(struct sw_call *c)
@@ -359,7 +360,7 @@ void sw_op_polar(struct sw_call *c)
       double length, angle;
       sw_row_reals(&r, w.at[1] + i * w.step[1], 1, 1, &length);
       sw_row_reals(&phi, w.at[2] + i * w.step[2], 1, 1, &angle);
-      double _Complex z = CMPLX(length * cos(angle), length * sin(angle));
+      double _Complex z = sw_complex(length * cos(angle), length * sin(angle));
       sw_row_put_complex(&out, w.at[0] + i * w.step[0], 1, 1, &z, c->rounding);
     }
 }

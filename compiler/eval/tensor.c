@@ -76,12 +76,21 @@ void sw_row_wholes(const struct sw_tensor *t, int64_t at, int64_t step, int64_t 
     out[i] = sw_whole_of_real(v[(at + i * step) * width]);
 }
 
+/* Not re + im * I, which is NaN for an infinite im. */
+double _Complex sw_complex(double re, double im)
+{
+  double parts[2] = {re, im};
+  double _Complex z;
+  memcpy(&z, parts, sizeof z);
+  return z;
+}
+
 void sw_row_complex(const struct sw_tensor *t, int64_t at, int64_t step, int64_t n, double _Complex *out)
 {
   for (int64_t i = 0; i < n; i++) {
     int64_t j = at + i * step;
     if (sw_class_of(t->dtype) == SW_CLASS_COMPLEX)
-      out[i] = CMPLX(t->cells->real[2 * j], t->cells->real[2 * j + 1]);
+      out[i] = sw_complex(t->cells->real[2 * j], t->cells->real[2 * j + 1]);
     else {
       double re;
       sw_row_reals(t, j, 1, 1, &re);
@@ -96,7 +105,8 @@ void sw_row_put_reals(const struct sw_tensor *t, int64_t at, int64_t step, int64
   switch (sw_class_of(t->dtype)) {
   case SW_CLASS_WHOLE:
     for (int64_t i = 0; i < n; i++)
-      t->cells->integer[at + i * step] = t->dtype == SW_BOOL ? v[i] != 0 : sw_whole_to(t->dtype, sw_whole_of_real(v[i]));
+      t->cells->integer[at + i * step] =
+          t->dtype == SW_BOOL ? v[i] != 0 : sw_whole_to(t->dtype, sw_whole_of_real(v[i]));
     return;
   case SW_CLASS_REAL:
     for (int64_t i = 0; i < n; i++)

@@ -43,6 +43,8 @@ void sw_row_put_wholes(const struct sw_tensor *t, int64_t at, int64_t step, int6
 void sw_row_put_complex(const struct sw_tensor *t, int64_t at, int64_t step, int64_t n, const double _Complex *v,
                         enum sw_rounding r);
 
+double _Complex sw_complex(double re, double im);
+
 /* -- walking -- */
 
 /* Several tensors of one size, row by row: for (sw_walk(&w, n, ts); w.more; sw_walk_on(&w)) { row of w.n elements, the

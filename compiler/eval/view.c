@@ -3,15 +3,6 @@
 
 #include <string.h>
 
-static void swap_dims(struct sw_tensor *t, int a, int b)
-{
-  int64_t size = t->size[a], stride = t->stride[a];
-  t->size[a] = t->size[b];
-  t->stride[a] = t->stride[b];
-  t->size[b] = size;
-  t->stride[b] = stride;
-}
-
 void sw_op_alias(struct sw_call *c)
 {
   sw_call_out_view(c, 0, sw_call_tensor(c, "self"));
@@ -84,21 +75,27 @@ void sw_op_permute(struct sw_call *c)
 
 void sw_op_transpose(struct sw_call *c)
 {
-  struct sw_tensor t = sw_call_tensor(c, "self");
-  bool swap_names = !strcmp(c->op->args, "axis0");
-  int a = sw_call_dim(c, swap_names ? "axis0" : "dim0", t.rank), b = sw_call_dim(c, swap_names ? "axis1" : "dim1", t.rank);
-  if (t.rank > 0)
-    swap_dims(&t, a, b);
-  sw_call_out_view(c, 0, t);
+  struct sw_tensor t = sw_call_tensor(c, "self"), v = t;
+  bool axes = !strcmp(c->op->args, "axis0");
+  int a = sw_call_dim(c, axes ? "axis0" : "dim0", t.rank), b = sw_call_dim(c, axes ? "axis1" : "dim1", t.rank);
+  if (t.rank > 0) {
+    v.size[a] = t.size[b];
+    v.stride[a] = t.stride[b];
+    v.size[b] = t.size[a];
+    v.stride[b] = t.stride[a];
+  }
+  sw_call_out_view(c, 0, v);
 }
 
 /* All dims the other way round. */
 void sw_op_t(struct sw_call *c)
 {
-  struct sw_tensor t = sw_call_tensor(c, "self");
-  for (int d = 0; d < t.rank / 2; d++)
-    swap_dims(&t, d, t.rank - 1 - d);
-  sw_call_out_view(c, 0, t);
+  struct sw_tensor t = sw_call_tensor(c, "self"), v = t;
+  for (int d = 0; d < t.rank; d++) {
+    v.size[d] = t.size[t.rank - 1 - d];
+    v.stride[d] = t.stride[t.rank - 1 - d];
+  }
+  sw_call_out_view(c, 0, v);
 }
 
 void sw_op_movedim(struct sw_call *c)
@@ -278,19 +275,21 @@ void sw_op_unbind(struct sw_call *c)
     sw_call_out_view(c, i, sw_tensor_at(&t, dim, i));
 }
 
+/* Beyond the corners a diagonal has no elements. */
 void sw_op_diagonal(struct sw_call *c)
 {
   struct sw_tensor t = sw_call_tensor(c, "self");
   int a = sw_call_dim(c, "dim1", t.rank), b = sw_call_dim(c, "dim2", t.rank);
   int64_t offset = sw_call_int(c, "offset");
-  if (a == b || t.rank < 2 || offset < -t.size[a] || offset > t.size[b])
-    sw_call_stop(c, SW_INVALID, "no diagonal of dims %d and %d at %lld", a, b, (long long)offset);
-  int64_t rows = t.size[a] - (offset < 0 ? -offset : 0), columns = t.size[b] - (offset > 0 ? offset : 0);
-  t.offset += offset < 0 ? -offset * t.stride[a] : offset * t.stride[b];
-  int64_t step = t.stride[a] + t.stride[b], n = rows < columns ? rows : columns;
+  if (a == b || t.rank < 2)
+    sw_call_stop(c, SW_INVALID, "no diagonal of dims %d and %d", a, b);
+  int64_t down = offset >= 0 ? 0 : offset < -t.size[a] ? t.size[a] : -offset;
+  int64_t right = offset <= 0 ? 0 : offset > t.size[b] ? t.size[b] : offset;
+  int64_t rows = t.size[a] - down, columns = t.size[b] - right, step = t.stride[a] + t.stride[b];
+  t.offset += down * t.stride[a] + right * t.stride[b];
   struct sw_tensor v = sw_tensor_at(&t, a > b ? a : b, 0);
   v = sw_tensor_at(&v, a > b ? b : a, 0);
-  v.size[v.rank] = n > 0 ? n : 0;
+  v.size[v.rank] = rows < columns ? rows : columns;
   v.stride[v.rank++] = step;
   sw_call_out_view(c, 0, v);
 }

@@ -304,6 +304,27 @@ static bool config_entry(struct payload_reader *p, const json_t *j, struct sw_pa
          json_array_size(json_object_get(m, "strides")) == (size_t)out->rank;
 }
 
+static void read_config_entry(struct payload_reader *p, const char *folder, int which, const char *name,
+                              const json_t *j, const char *where)
+{
+  struct sw_job *job = p->z->job;
+  const json_t *record = sw_json_member(job, j, where, "path_name", JSON_STRING);
+  struct sw_payload payload;
+  if (!record)
+    return;
+  if (!config_entry(p, j, &payload)) {
+    sw_fault(job, SW_INVALID, "archive: tensor_meta of %.200s is incomplete", name)->source = where;
+    return;
+  }
+  if (!payload.opaque) {
+    const char *path = sw_arena_printf(job->arena, "data/%s/%s", folder, json_string_value(record));
+    payload.record = record_of(p, path, name);
+    if (payload.record < 0)
+      return;
+  }
+  add_payload(p, which, name, payload);
+}
+
 /* {"config": {NAME: {"path_name": .., "use_pickle": .., "tensor_meta": ..}}} */
 static void read_config(struct payload_reader *p, const char *folder, const char *program, int which)
 {
@@ -317,29 +338,16 @@ static void read_config(struct payload_reader *p, const char *folder, const char
   }
   size_t len;
   const char *text = contents(p->z, entry, &len);
-  const json_t *root = text ? sw_json_parse(job, path, text, len, MAX_CONFIG_VALUES) : NULL;
+  struct sw_arena *scratch = sw_arena_new(job->arena, 0);
+  const json_t *root = text ? sw_graph__json(job, scratch, path, text, len, MAX_CONFIG_VALUES) : NULL;
   const json_t *config = root ? sw_json_member(job, root, "", "config", JSON_OBJECT) : NULL;
-  if (!config)
-    return;
   const char *name;
   json_t *j;
   json_object_foreach((json_t *)(uintptr_t)config, name, j) {
     const char *where = sw_arena_printf(job->arena, "%s:/config/%s", path, name);
-    const json_t *record = sw_json_member(job, j, where, "path_name", JSON_STRING);
-    struct sw_payload payload;
-    if (!record)
-      continue;
-    if (!config_entry(p, j, &payload)) {
-      sw_fault(job, SW_INVALID, "archive: tensor_meta of %.200s is incomplete", name)->source = where;
-      continue;
-    }
-    if (!payload.opaque) {
-      payload.record = record_of(p, sw_arena_printf(job->arena, "data/%s/%s", folder, json_string_value(record)), name);
-      if (payload.record < 0)
-        continue;
-    }
-    add_payload(p, which, name, payload);
+    read_config_entry(p, folder, which, name, j, where);
   }
+  sw_arena_free(scratch);
 }
 
 /* A file of torch.save inside the archive: a zip of its own with data.pkl and records data/KEY. */

@@ -55,8 +55,7 @@ struct sw_written {
 
 /* Gives the node its arguments: in the schema's order with defaults filled in, or as written when node->schema is
  * NULL. Numbers take the schema's form: 2 for a float is 2.0, 1 for an int[2] is [1, 1]. Every misfit is a fault. */
-void sw_graph__bind(struct sw_names *names, struct sw_node *node, const struct sw_written *w, int n,
-                    const char *source);
+void sw_graph__bind(struct sw_names *names, struct sw_node *node, const struct sw_written *w, int n);
 
 /* The overload of `packet` ("aten.add") that fits the arguments best, or NULL when none or several do; then `why` says
  * so. */
@@ -67,6 +66,11 @@ const struct sw_schema *sw_graph__overload(struct sw_names *names, const char *p
 bool sw_graph__row_major(int rank, const int64_t *size, int64_t *stride);
 
 /* -- the readers -- */
+
+/* As sw_json_parse, but the tree belongs to `scratch`, a child of the job's arena: it is ten times as large as the graph
+ * and not needed once that is read. */
+const json_t *sw_graph__json(struct sw_job *job, struct sw_arena *scratch, const char *what, const char *text,
+                             size_t len, size_t max_values);
 
 /* A payload of an archive: where a tensor lies in a record. */
 struct sw_payload {

@@ -366,7 +366,7 @@ static void check_dtype(struct sw_job *job, const struct sw_infer_rule *rule, co
   }
   if (want == SW_N_DTYPES || want == v->dtype)
     return;
-  struct sw_fault *f = sw_fault(job, SW_INVALID, "%s: %s gives %s, but %s is declared %s", c->n->name, c->n->target,
+  struct sw_fault *f = sw_fault(job, SW_INVALID, "%s gives %s, but %s is declared %s", c->n->target,
                                 sw_dtype_text(want), v->name, sw_dtype_text(v->dtype));
   f->node = c->n->name;
   f->tensor = v->name;
@@ -394,11 +394,11 @@ static void check_node(struct sw_job *job, const struct sw_graph *g, const struc
     struct sw_buf want = {.arena = scratch}, have = {.arena = scratch};
     describe(&want, s.rank, s.size);
     describe(&have, v->rank, v->size);
-    f = sw_fault(job, SW_INVALID, "%s: %s gives size %s, but %s is declared %s", n->name, n->target,
+    f = sw_fault(job, SW_INVALID, "%s gives size %s, but %s is declared %s", n->target,
                  sw_buf_text(&want), v->name, sw_buf_text(&have));
     sw_arena_free(scratch);
   } else if (c.why) {
-    f = sw_fault(job, SW_INVALID, "%s: %s: %s", n->name, n->target, c.why);
+    f = sw_fault(job, SW_INVALID, "%s: %s", n->target, c.why);
   }
   if (!f)
     return;

@@ -45,12 +45,13 @@ static bool has_wrapper(const struct sw_graph *g)
 struct inliner {
   struct sw_job *job;
   struct sw_graph *out;
-  struct sw_map values, nodes; /* names taken -> the number to try next behind them */
+  struct sw_map names; /* taken by values or nodes -> the number to try next behind them */
 };
 
 /* `name` where it is free, else name_1, name_2, .. */
-static const char *unique(struct inliner *in, struct sw_map *taken, const char *name)
+static const char *unique(struct inliner *in, const char *name)
 {
+  struct sw_map *taken = &in->names;
   int64_t n = sw_map_get_str(taken, name);
   if (n < 0) {
     sw_map_set_str(taken, name, 1);
@@ -188,7 +189,7 @@ static int cast(struct inliner *in, int id, enum sw_dtype dtype, const struct sw
   const struct sw_value v = in->out->values.v[id];
   struct sw_node *n = SW_PUSH(a, &in->out->nodes);
   int number = in->out->nodes.n - 1;
-  const char *name = unique(in, &in->values, sw_arena_printf(a, "%s_%s", v.name, sw_dtype_text(dtype)));
+  const char *name = unique(in, sw_arena_printf(a, "%s_%s", v.name, sw_dtype_text(dtype)));
   int result = copy_value(in, &v, name, number);
   struct sw_value *c = &in->out->values.v[result];
   c->dtype = dtype;
@@ -230,7 +231,7 @@ static const char *new_name(struct inliner *in, const struct region *r, int valu
   const char *name = r->g->values.v[value].name;
   if (r->is_top)
     return name;
-  return r->wish[value] ? r->wish[value] : unique(in, &in->values, name);
+  return r->wish[value] ? r->wish[value] : unique(in, name);
 }
 
 static void copy_node(struct inliner *in, const struct region *r, const struct sw_node *n)
@@ -256,7 +257,7 @@ static void copy_node(struct inliner *in, const struct region *r, const struct s
     c.results[k] = r->table[n->results[k]] = copy_value(in, v, name, in->out->nodes.n);
   }
   if (!r->is_top && !named_like_result)
-    c.name = unique(in, &in->nodes, n->name);
+    c.name = unique(in, n->name);
   *SW_PUSH(a, &in->out->nodes) = c;
 }
 
@@ -282,11 +283,11 @@ struct sw_graph *sw_graph__inline(struct sw_job *job, struct sw_graph *g)
   memset(&out->nodes, 0, sizeof out->nodes);
   memset(&out->inputs, 0, sizeof out->inputs);
   memset(&out->outputs, 0, sizeof out->outputs);
-  struct inliner in = {.job = job, .out = out, .values = {.arena = a}, .nodes = {.arena = a}};
+  struct inliner in = {.job = job, .out = out, .names = {.arena = a}};
   for (int i = 0; i < g->values.n; i++)
-    sw_map_set_str(&in.values, g->values.v[i].name, 1);
+    sw_map_set_str(&in.names, g->values.v[i].name, 1);
   for (int i = 0; i < g->nodes.n; i++)
-    sw_map_set_str(&in.nodes, g->nodes.v[i].name, 1);
+    sw_map_set_str(&in.names, g->nodes.v[i].name, 1);
   int *table = SW_NEW_N(a, int, g->values.n);
   for (int i = 0; i < g->inputs.n; i++) {
     struct sw_input *c = SW_PUSH(a, &out->inputs);

@@ -188,8 +188,11 @@ static void read_node_args(struct sw_reader *r, const struct sw_at *at, const js
     good = name && arg && sw_program__arg(r, &arg_at, arg, &w[i].arg) && good;
   }
   struct sw_node *node = &r->names.graph->nodes.v[number];
+  int n_faults = r->doc->job->faults.n;
   if (good)
-    sw_graph__bind(&r->names, node, w, (int)n, sw_program__pointer(r, &inputs_at));
+    sw_graph__bind(&r->names, node, w, (int)n);
+  for (int i = n_faults; i < r->doc->job->faults.n; i++)
+    r->doc->job->faults.v[i].source = sw_program__pointer(r, &inputs_at);
 }
 
 /* -- inputs and outputs -- */
@@ -450,6 +453,11 @@ static void read_ranges(struct sw_reader *r, const json_t *ranges, struct sw_gra
   json_t *j;
   json_object_foreach((json_t *)(uintptr_t)ranges, symbol, j) {
     const json_t *min = json_object_get(j, "min_val"), *max = json_object_get(j, "max_val");
+    if (!sw_expr_parse(r->doc->job->arena, symbol)) {
+      struct sw_at at = {NULL, "range_constraints", 0}, here = {&at, symbol, 0};
+      sw_program__fault(r, &here, SW_UNSUPPORTED, "\"%.100s\" is no expression over symbols", symbol);
+      continue;
+    }
     struct sw_range *range = SW_PUSH(r->doc->job->arena, &g->ranges);
     range->symbol = sw_arena_strdup(r->doc->job->arena, symbol);
     range->has_min = json_is_integer(min);
@@ -507,12 +515,8 @@ static bool check_version(struct sw_reader *r, const json_t *root)
   return false;
 }
 
-struct sw_graph *sw_graph__read_program(struct sw_job *job, const char *text, size_t len,
-                                        const struct sw_payloads *payloads)
+static struct sw_graph *read_document(struct sw_job *job, const json_t *root, const struct sw_payloads *payloads)
 {
-  const json_t *root = sw_json_parse(job, "program", text, len, MAX_VALUES);
-  if (!root)
-    return NULL;
   struct sw_document doc = {.job = job, .hints = {.arena = job->arena}, .payloads = payloads};
   struct sw_reader r = {.doc = &doc};
   const json_t *module = sw_program__member(&r, NULL, root, "graph_module", JSON_OBJECT);
@@ -529,5 +533,15 @@ struct sw_graph *sw_graph__read_program(struct sw_job *job, const char *text, si
   settle_unbacked(&doc, g);
   const char *dialect = json_string_value(json_array_get(json_object_get(root, "verifiers"), 0));
   g->dialect = dialect ? sw_arena_strdup(job->arena, dialect) : "";
+  return g;
+}
+
+struct sw_graph *sw_graph__read_program(struct sw_job *job, const char *text, size_t len,
+                                        const struct sw_payloads *payloads)
+{
+  struct sw_arena *scratch = sw_arena_new(job->arena, 0);
+  const json_t *root = sw_graph__json(job, scratch, "program", text, len, MAX_VALUES);
+  struct sw_graph *g = root ? read_document(job, root, payloads) : NULL;
+  sw_arena_free(scratch);
   return g;
 }

@@ -176,9 +176,10 @@ static bool dim(struct sw_text *t, int64_t *size, const char **expr)
   if (t->s[n] != ':')
     return sw_text__integer(t, size);
   const char *text = sw_arena_strndup(t->job->arena, t->s, n);
-  if (!sw_expr_parse(t->job->arena, text))
+  const struct sw_expr *e = sw_expr_parse(t->job->arena, text);
+  if (!e)
     return sw_text__fail(t, "\"%.100s\" is no expression over symbols", text);
-  *expr = text;
+  *expr = sw_expr_text(t->job->arena, e);
   t->s += n + 1;
   return sw_text__integer(t, size);
 }

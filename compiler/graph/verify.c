@@ -141,9 +141,21 @@ static void check_outputs(const struct check *c)
   sw_arena_free(scratch);
 }
 
+/* Faults and reports name nodes. */
+static void check_node_names(const struct check *c)
+{
+  struct sw_arena *scratch = sw_arena_new(c->job->arena, 0);
+  struct sw_map names = {.arena = scratch};
+  for (int i = 0; i < c->graph->nodes.n; i++)
+    if (sw_map_set_str(&names, c->graph->nodes.v[i].name, i) >= 0)
+      at_node(sw_fault(c->job, SW_INVALID, "two nodes are named %s", c->graph->nodes.v[i].name), &c->graph->nodes.v[i]);
+  sw_arena_free(scratch);
+}
+
 static void check_graph(struct sw_job *job, const struct sw_graph *g)
 {
   struct check c = {job, g};
+  check_node_names(&c);
   for (int i = 0; i < g->values.n; i++)
     check_value(&c, &g->values.v[i]);
   for (int i = 0; i < g->nodes.n; i++) {

@@ -342,8 +342,11 @@ static void put_outputs(struct writer *w)
 static void put_graph(struct sw_buf *b, const struct sw_graph *g, int indent)
 {
   struct writer w = {b, g, indent};
-  if (*g->dialect)
-    sw_buf_printf(b, "%*sdialect %s\n", indent, "", g->dialect);
+  if (*g->dialect) {
+    sw_buf_printf(b, "%*sdialect ", indent, "");
+    put_name(b, g->dialect);
+    sw_buf_puts(b, "\n");
+  }
   for (int i = 0; i < g->ranges.n; i++) {
     const struct sw_range *r = &g->ranges.v[i];
     sw_buf_printf(b, "%*srange %s = ", indent, "", r->symbol);

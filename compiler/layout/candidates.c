@@ -668,9 +668,30 @@ static void candidates_of(struct sw_choosing *c, const struct sw_op *op)
     f->advice = "make the last dim a multiple of 64 elements, or put .contiguous() before this op";
 }
 
+/* Where rows are gathered from a tensor or scattered into it, its layouts with the rows outermost (4.13). */
+static void offer_rows_first(struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x)
+{
+  const struct sw_storage *s = &c->p->storages.v[x->storage];
+  if (x->index_input < 0 || c->pinned[x->storage] || (s->kind != SW_STORAGE_TEMPORARY && !c->free_layout[x->storage]))
+    return;
+  for (int i = 0, n = c->candidates[x->storage].n; i < n; i++) {
+    struct sw_layout l = c->candidates[x->storage].v[i], rows;
+    struct sw_seen seen = sw_layout__see(&l, op, x, SW_OFFSET_EXACT);
+    for (int j = 1; seen.formed && j < l.rank - 1; j++)
+      if (seen.coord[j].index && sw_layout__converted(s, &l, sw_layout__stick_dim(s, &l), j, &rows))
+        sw_layout__propose(c, x->storage, &rows);
+  }
+}
+
 void sw_layout__op_candidates(struct sw_choosing *c)
 {
   for (int i = 0; i < c->p->steps.n; i++)
     if (!c->p->steps.v[i].is_host)
       candidates_of(c, &c->p->ops.v[c->p->steps.v[i].index]);
+  for (int i = 0; i < c->p->ops.n && c->best; i++) {
+    const struct sw_op *op = &c->p->ops.v[i];
+    offer_rows_first(c, op, &op->out);
+    for (int k = 0; k < op->n_in; k++)
+      offer_rows_first(c, op, &op->in[k]);
+  }
 }

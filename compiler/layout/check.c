@@ -52,7 +52,7 @@ static int64_t cost_of(struct sw_choosing *c, const struct sw_op *op)
 
 enum sw_rc sw_layout__check(struct sw_choosing *c)
 {
-  int64_t cost = 0;
+  int64_t cost = c->n_loaded_again; /* 1 each, so that fewer are better */
   for (int i = 0; i < c->p->steps.n; i++) {
     if (c->p->steps.v[i].is_host)
       continue;

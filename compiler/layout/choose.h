@@ -32,12 +32,21 @@ struct sw_choosing {
   sw_layout_list *candidates; /* per storage of the program before insertion; empty: takes no part or is refused */
   bool *pinned;
   int *written;  /* by how many ops */
+  bool *free_layout; /* laid out by the loader as we like */
+  bool *load_twice;  /* and as often as we like */
   int *accesses; /* by ops, reads and writes */
   bool *refused; /* no candidate, and a fault says why: whatever depends on it is passed over in silence */
   int n_storages;
+  int n_loaded_again; /* readers, or classes of them, served by a second load */
+  struct sw_map loaded_again; /* storage and candidate: the storage loaded again */
   SW_VEC(struct sw_step) steps; /* the new order, while inserting */
   struct sw_map names;          /* of storages and ops */
 };
+
+/* -- before -- */
+
+/* Changes to the program that give layouts a chance (prepare.c). */
+void sw_layout__prepare(struct sw_choosing *c);
 
 /* -- candidates -- */
 
@@ -71,6 +80,10 @@ int sw_layout__matmul_n(const struct sw_op *op);
 bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
                             const struct sw_seen *seen);
 
+/* Whether a write touches all lanes that its sticks share with other elements: sticks are written whole. */
+bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_op *op, const struct sw_layout *l,
+                                    const struct sw_seen *seen);
+
 enum sw_outcome_kind {
   SW_FREE,
   SW_IN_OP,   /* the op, a copy, moves the stick itself */
@@ -84,7 +97,7 @@ struct sw_outcome {
   int front;    /* device dim to come first (gathers in profile best), -1: none */
   int slice;    /* 0, or 1 + the loop that gets the stick in a copy of just what this operand reads, made behind the
                    copy of the whole if there is one */
-  bool expand;  /* that copy has the loop as a dim although the operand is broadcast along it */
+  int load;     /* 0, or 1 + the candidate in which a loaded tensor is loaded a second time */
   int64_t cost; /* of the copies that CONVERT makes, in the unit of the objective */
   int64_t move; /* of the op's own move of the stick */
   const char *why; /* of CONVERT and IMPOSSIBLE: what does not go */
@@ -98,18 +111,30 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
 bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *from, int dim, int front,
                           struct sw_layout *out);
 
-/* A copy of just what one operand reads: a tensor with one dim per loop of the access (and one for `loop`, where the
- * operand is broadcast along it), its stick on `loop`. */
+/* Whether a copy from one stick to the other is one device op. */
+bool sw_layout__moves_stick(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *from,
+                            const struct sw_seen *seen, const struct sw_storage *written, const struct sw_layout *to,
+                            const struct sw_seen *to_seen);
+
+/* A copy of just what one operand reads (slice.c): a tensor with one dim per loop of the copying op. */
 struct sw_slice {
   struct sw_storage shape;
-  struct sw_layout layout;
   struct sw_access read; /* how the operand reads it */
   struct sw_op op;       /* storage of the copy not filled in */
-  int stick;             /* dim of shape */
+  int stick;             /* the dim of shape, and loop of op, that the operand needs on its stick */
 };
+
+/* How it is made from one layout of the operand. */
+struct sw_slice_plan {
+  bool at_once;                  /* the op that moves the stick reads the slice itself */
+  struct sw_layout middle, last; /* middle: before the stick is moved */
+  int64_t cost;
+};
+
+/* `loop` may be one that the operand is broadcast along: an outer product of vectors needs that. */
 bool sw_layout__slice(const struct sw_choosing *c, const struct sw_op *op, int input, int loop, struct sw_slice *out);
-/* Its layout in between where it is expanded. */
-bool sw_layout__expanded(const struct sw_slice *slice, const struct sw_seen *seen, struct sw_layout *middle);
+bool sw_layout__plan_slice(const struct sw_choosing *c, const struct sw_slice *slice, const struct sw_layout *from,
+                           struct sw_slice_plan *plan);
 /* Whether a conversion is such a copy: it does not read its storage whole and in order. */
 bool sw_layout__is_slice(const struct sw_choosing *c, const struct sw_op *op);
 
@@ -128,6 +153,7 @@ struct sw_class {
   struct sw_outcome *wanted;
   int64_t *conv;  /* what that costs */
   int conversion; /* of the choice: the shared copy, -1 before it exists */
+  bool loaded;    /* a second time, and counted */
 };
 
 struct sw_reading {
@@ -176,13 +202,18 @@ enum sw_rc sw_layout__solve(struct sw_choosing *c, struct sw_problem *q);
 /* Layouts into storages; then, in execution order, conversions in front of their first readers, what gathers and
  * matmuls need besides, and copies that move a stick renamed. */
 enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q);
-/* The dim that a gather indexes comes first on the device (profile torch-spyre; best decides it with the layouts). */
-void sw_layout__order_gather(struct sw_choosing *c, int op);
+/* What gathers need besides: row numbers in a tensor of their own, the dim that is indexed first on the device (profile
+ * torch-spyre; best decides that with the layouts). */
+void sw_layout__prepare_gather(struct sw_choosing *c, int op);
+/* Half a pair of float32 sticks at the end of a row gets its other half. */
+void sw_layout__complete_pairs(struct sw_choosing *c, int op);
 /* Rows of zeros up to a whole stick where a matmul's K is not one. */
 void sw_layout__pad_matmul(struct sw_choosing *c, int op);
 /* Every access of every op once more, and the cost from the program alone. */
 enum sw_rc sw_layout__check(struct sw_choosing *c);
 
+void sw_layout__take_names(struct sw_choosing *c);
+void sw_layout__take_steps(struct sw_choosing *c);
 /* For those that insert: a copy of the storage's description under a new name, an op at the end of the new order. */
 int sw_layout__add_storage(struct sw_choosing *c, const struct sw_storage *like, const char *name);
 void sw_layout__place_default(struct sw_choosing *c, int storage);

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-static void take_names(struct sw_choosing *c)
+void sw_layout__take_names(struct sw_choosing *c)
 {
-  c->names = (struct sw_map){.arena = c->arena};
+  c->names = c->loaded_again = (struct sw_map){.arena = c->arena};
   for (int i = 0; i < c->p->storages.n; i++)
     sw_map_set_str(&c->names, c->p->storages.v[i].name, 0);
   for (int i = 0; i < c->p->ops.n; i++)
@@ -120,6 +120,29 @@ static int convert_whole(struct sw_choosing *c, int storage, const struct sw_out
   return add_conversion(c, &op, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader, o->why);
 }
 
+static int no_slice(struct sw_choosing *c, int op_i)
+{
+  sw_fault(c->job, SW_INTERNAL, "a copy of what %s reads can't be built", c->p->ops.v[op_i].name);
+  return -1;
+}
+
+/* The loaded tensor once more, in another layout; once for each layout. */
+static int load_again(struct sw_choosing *c, int storage, int candidate)
+{
+  int key[] = {storage, candidate};
+  int at = (int)sw_map_get(&c->loaded_again, key, sizeof key);
+  if (at >= 0)
+    return at;
+  struct sw_storage s = c->p->storages.v[storage];
+  at = sw_layout__add_storage(c, &s, sw_arena_printf(c->job->arena, "%s:again", s.name));
+  s.name = c->p->storages.v[at].name;
+  s.is_output = false;
+  s.layout = keep(c, &c->candidates[storage].v[candidate]);
+  c->p->storages.v[at] = s;
+  sw_map_set(&c->loaded_again, key, sizeof key, at);
+  return at;
+}
+
 /* Makes the copy that an outcome CONVERT asks for and sends the operand there. */
 static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_outcome *o)
 {
@@ -131,25 +154,19 @@ static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_o
     return at;
   }
   struct sw_slice slice;
-  if (!sw_layout__slice(c, &c->p->ops.v[op_i], input, o->slice - 1, &slice)) {
-    sw_fault(c->job, SW_INTERNAL, "a copy of what %s reads can't be built", c->p->ops.v[op_i].name);
-    return -1;
-  }
+  struct sw_slice_plan plan;
+  if (!sw_layout__slice(c, &c->p->ops.v[op_i], input, o->slice - 1, &slice))
+    return no_slice(c, op_i);
   if (at >= 0)
     slice.op.in[0].storage = c->choice->conversions.v[at].copy;
-  if (o->expand) {
-    struct sw_layout middle;
-    struct sw_seen seen =
-        sw_layout__see(c->p->storages.v[slice.op.in[0].storage].layout, &slice.op, &slice.op.in[0], SW_OFFSET_EXACT);
-    if (!sw_layout__expanded(&slice, &seen, &middle)) {
-      sw_fault(c->job, SW_INTERNAL, "what %s reads can't be spread out", c->p->ops.v[op_i].name);
-      return -1;
-    }
-    at = add_conversion(c, &slice.op, &slice.shape, &middle, "spread", op_i, o->why);
+  if (!sw_layout__plan_slice(c, &slice, c->p->storages.v[slice.op.in[0].storage].layout, &plan))
+    return no_slice(c, op_i);
+  if (!plan.at_once) {
+    at = add_conversion(c, &slice.op, &slice.shape, &plan.middle, "slice", op_i, o->why);
     slice.op = sw_layout__whole_copy(c, c->choice->conversions.v[at].copy, c->choice->conversions.v[at].copy);
   }
   slice.op.op = SW_OP_RESTICKIFY;
-  at = add_conversion(c, &slice.op, &slice.shape, &slice.layout, "slice", op_i, o->why);
+  at = add_conversion(c, &slice.op, &slice.shape, &plan.last, plan.at_once ? "slice" : "stick", op_i, o->why);
   redirect(c, op_i, input, c->choice->conversions.v[at].copy, &slice.read);
   return at;
 }
@@ -202,6 +219,12 @@ static void serve(struct sw_choosing *c, struct sw_problem *q, const struct sw_r
   const struct sw_outcome *o = &t->wanted[q->labels[q->variable[g->storage]]];
   if (o->kind != SW_CONVERT)
     return;
+  if (o->load) {
+    c->n_loaded_again += !t->loaded;
+    t->loaded = c->o->sharing;
+    redirect(c, read->op, read->input, load_again(c, g->storage, o->load - 1), NULL);
+    return;
+  }
   if (t->conversion < 0 || !c->o->sharing) {
     t->conversion = convert(c, read->op, read->input, o);
     return;
@@ -230,13 +253,22 @@ void sw_layout__place_default(struct sw_choosing *c, int storage)
     s->layout = keep(c, &l);
 }
 
+/* The new order becomes the program's. */
+void sw_layout__take_steps(struct sw_choosing *c)
+{
+  c->p->steps.v = c->steps.v;
+  c->p->steps.n = c->steps.n;
+  c->p->steps.cap = c->steps.cap;
+  c->steps.v = NULL;
+  c->steps.n = c->steps.cap = 0;
+}
+
 enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q)
 {
   int next = 0;
   place_layouts(c, q);
   for (int s = 0; s < c->n_storages; s++)
     sw_layout__place_default(c, s);
-  take_names(c);
   for (int i = 0; i < c->p->steps.n; i++) {
     struct sw_step step = c->p->steps.v[i];
     if (!step.is_host) {
@@ -245,44 +277,12 @@ enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q)
       const struct sw_op *op = &c->p->ops.v[step.index];
       if (op->op == SW_OP_IDENTITY && op->n_in == 1 && !same_stick_loops(c, op))
         rename_move(c, step.index);
-      if (!c->best)
-        sw_layout__order_gather(c, step.index);
+      sw_layout__prepare_gather(c, step.index);
+      sw_layout__complete_pairs(c, step.index);
       sw_layout__pad_matmul(c, step.index);
     }
     *SW_PUSH(c->job->arena, &c->steps) = step;
   }
-  c->p->steps.v = c->steps.v;
-  c->p->steps.n = c->steps.n;
-  c->p->steps.cap = c->steps.cap;
+  sw_layout__take_steps(c);
   return c->job->worst;
-}
-
-/* -- gathers (4.13) -- */
-
-/* A computed tensor that only this program sees changes its order of dims for nothing; anything else is copied. */
-void sw_layout__order_gather(struct sw_choosing *c, int op_i)
-{
-  for (int k = 0; k < c->p->ops.v[op_i].n_in; k++) {
-    const struct sw_op *op = &c->p->ops.v[op_i];
-    if (op->in[k].index_input < 0)
-      continue;
-    int storage = op->in[k].storage, at = -1;
-    struct sw_storage *s = &c->p->storages.v[storage];
-    struct sw_seen seen = sw_layout__see(s->layout, op, &op->in[k], SW_OFFSET_EXACT);
-    for (int j = 0; seen.formed && j < s->layout->rank; j++)
-      if (seen.coord[j].index)
-        at = j;
-    if (at <= 0)
-      continue;
-    struct sw_layout front;
-    if (!sw_layout__converted(s, s->layout, sw_layout__stick_dim(s, s->layout), at, &front))
-      continue;
-    const char *name = s->name;
-    int copy = sw_layout__add_storage(c, s, sw_arena_printf(c->job->arena, "%s:rows", name));
-    c->p->storages.v[copy].layout = keep(c, &front);
-    struct sw_op move = sw_layout__whole_copy(c, storage, copy);
-    move.source = c->p->ops.v[op_i].source;
-    sw_layout__add_op(c, &move, sw_arena_printf(c->job->arena, "relayout %s", name));
-    c->p->ops.v[op_i].in[k].storage = copy;
-  }
 }

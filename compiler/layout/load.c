@@ -12,8 +12,8 @@
 bool sw_layout__default(struct sw_choosing *c, int storage, enum sw_format f, struct sw_layout *out)
 {
   const struct sw_storage *s = &c->p->storages.v[storage];
-  int64_t size[SW_MAX_RANK];
-  int order[SW_MAX_RANK], n = 0, rank = s->rank;
+  int64_t size[SW_MAX_RANK] = {0};
+  int order[SW_MAX_RANK] = {0}, n = 0, rank = s->rank;
   for (int d = 0; d < s->rank; d++) {
     size[d] = s->size[d] < 1 ? 1 : s->size[d];
     if (s->rank <= 6 || size[d] > 1)
@@ -298,6 +298,26 @@ static void pins(struct sw_choosing *c)
 
 /* -- everything loaded -- */
 
+/* float32 in the order that the cast to float16 undoes: whoever writes it through a layout can write it so, and a
+ * cosine that the host computes is in standard order once it is float16. Every row is in pairs of sticks. */
+static void propose_staggered(struct sw_choosing *c, int storage)
+{
+  const struct sw_storage *s = &c->p->storages.v[storage];
+  for (int i = 0, n = c->candidates[storage].n; i < n; i++) {
+    struct sw_layout l = c->candidates[storage].v[i];
+    int d = sw_layout__stick_dim(s, &l), tiles = -1;
+    for (int j = 0; j < l.rank - 1 && d >= 0; j++)
+      if (l.stride_map[j] == s->stride[d] * 32 && l.device_size[j] == (s->size[d] + 31) / 32)
+        tiles = j;
+    if (l.format != SW_FORMAT_FP32 || tiles < 0)
+      continue;
+    l.device_size[tiles] = (s->size[d] + 63) / 64 * 2;
+    l.arrangement = SW_EA_DL16_TO_FP32;
+    if (holds(s, &l))
+      sw_layout__propose(c, storage, &l);
+  }
+}
+
 static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool free_layout)
 {
   const struct sw_storage *s = &c->p->storages.v[i];
@@ -318,6 +338,8 @@ static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool fr
   for (int d = s->rank - 1; d >= -1 && free_layout; d--)
     if ((d < 0 || s->size[d] > 1) && stick_last(s, f, d, &l))
       sw_layout__propose(c, i, &l);
+  if (free_layout)
+    propose_staggered(c, i);
 }
 
 /* Where a matmul reads all of a loaded tensor through loops that are not its dims, a layout by those loops: filters
@@ -356,21 +378,21 @@ void sw_layout__load_candidates(struct sw_choosing *c)
 {
   const struct sw_graph *g = c->p->graph;
   unsigned char *roles = value_roles(c);
-  bool *free_layout = SW_NEW_N(c->arena, bool, c->n_storages + 1);
   pins(c);
   for (int i = 0; i < c->n_storages; i++) {
     const struct sw_storage *s = &c->p->storages.v[i];
     if (c->candidates[i].n || s->host_only || s->kind == SW_STORAGE_SCALAR || s->kind == SW_STORAGE_TEMPORARY)
       continue;
-    bool ours = s->kind != SW_STORAGE_INPUT && !c->written[i];
+    bool ours = s->kind != SW_STORAGE_INPUT && c->best && c->o->free_weights;
     int value = g && s->input >= 0 ? g->inputs.v[s->input].value : -1;
     enum role role = s->kind == SW_STORAGE_PARAMETER && value >= 0 ? (enum role)roles[value] : ROLE_NONE;
-    free_layout[i] = ours && c->best && c->o->free_weights;
-    propose_loaded(c, i, role, free_layout[i]);
+    c->load_twice[i] = ours && !c->written[i];
+    c->free_layout[i] = ours;
+    propose_loaded(c, i, role, ours);
   }
   for (int i = 0; i < c->p->ops.n; i++)
     for (int k = 0; k < c->p->ops.v[i].n_in; k++)
-      if (free_layout[c->p->ops.v[i].in[k].storage])
+      if (c->load_twice[c->p->ops.v[i].in[k].storage])
         propose_as_read(c, &c->p->ops.v[i], k);
   for (int i = 0; i < c->p->steps.n; i++) {
     if (!c->p->steps.v[i].is_host)
@@ -382,6 +404,8 @@ void sw_layout__load_candidates(struct sw_choosing *c)
           c->p->storages.v[storage].kind == SW_STORAGE_SCALAR)
         continue;
       propose_loaded(c, storage, ROLE_NONE, false);
+      if (c->best)
+        propose_staggered(c, storage);
     }
   }
 }

@@ -66,13 +66,26 @@ struct sw_need sw_layout__need(const struct sw_choosing *c, const struct sw_op *
   return (struct sw_need){SW_NEED_SAME, -1};
 }
 
+bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_op *op, const struct sw_layout *l,
+                                    const struct sw_seen *seen)
+{
+  struct sw_coord host[SW_MAX_RANK];
+  int d = sw_layout__stick_dim(s, l), loop = seen->stick.loop;
+  if (!seen->formed || d < 0 || (loop >= 0 && op->range[loop] % sw_format_eps(l->format) == 0))
+    return true;
+  return loop >= 0 && sw_layout__host_coords(s, op, &op->out, SW_OFFSET_EXACT, host) &&
+         host[d].constant + op->range[loop] >= s->size[d];
+}
+
 bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
                             const struct sw_seen *seen)
 {
-  (void)c;
-  (void)l;
   const struct sw_stick *s = &seen->stick;
   if (!seen->formed || s->class > SW_STICK_LOOP)
+    return false;
+  if (c->best && op->out.index_input >= 0 && !seen->coord[0].index)
+    return false;
+  if (!sw_layout__writes_whole_sticks(&c->p->storages.v[op->out.storage], op, l, seen))
     return false;
   if (is_matmul(op)) {
     int n = sw_layout__matmul_n(op);
@@ -125,6 +138,20 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
   return a == b;
 }
 
+/* Whether loop l, on some stick of the op, would be cut inside a stick by a dim of this tensor: 128 elements over
+ * dims [4,32] change dim after 32. */
+static bool cuts_stick(const struct sw_layout *l, const struct sw_seen *seen, int loop)
+{
+  int eps = sw_format_eps(l->format);
+  for (int j = 0; j < l->rank - 1 && loop >= 0; j++)
+    for (int t = 0; t < seen->coord[j].n; t++) {
+      const struct sw_term *m = &seen->coord[j].term[t];
+      if (m->loop == loop && (m->mod % eps || (m->den > 1 && m->den % eps)))
+        return true;
+    }
+  return false;
+}
+
 /* NULL when the operand can be read as it is, else what is in the way. */
 static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
                             const struct sw_layout *from, const struct sw_seen *seen, const struct sw_layout *to,
@@ -143,11 +170,17 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
       return gather_sticks;
     return to_seen->stick.class == SW_STICK_ZERO ? scatter_sticks : "its stick is on another dim";
   }
+  if (cuts_stick(from, seen, to_seen->stick.loop) || cuts_stick(to, to_seen, s->loop) ||
+      (is_matmul(op) && cuts_stick(from, seen, sw_layout__matmul_k(op))))
+    return "a dim of it ends inside a stick of another tensor";
   if (op->op == SW_OP_PROD && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1)
     return "a product does not run along the stick";
   if (from->format == SW_FORMAT_FP32 && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1 &&
       op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
     return "a float32 reduction along a stick that is not full";
+  if (from->arrangement == SW_EA_DL16_TO_FP32 && s->loop >= 0 && !changes_format(op) &&
+      (op->range[s->loop] + 31) / 32 % 2)
+    return "its rows end in half a pair of float32 sticks";
   if (!arrangement_fits(op, from, seen, to))
     return "its lanes are in another order (element arrangement)";
   if (!changes_format(op) && op->op != SW_OP_MATMULFP8 && s->loop >= 0 && s->loop == to_seen->stick.loop &&
@@ -193,14 +226,57 @@ bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *fr
   return true;
 }
 
+/* The op that moves sticks works on blocks of 64 x 64. Where a loop on a stick is not a whole number of sticks it runs
+ * on to the end of the block: it reads, and writes, what lies behind. That does no harm only behind the end of a dim. */
+static bool runs_to_the_end(const struct sw_op *op, const struct sw_layout *l, const struct sw_seen *seen, int loop)
+{
+  for (int j = 0; j < l->rank - 1; j++)
+    for (int t = 0; t < seen->coord[j].n; t++)
+      if (seen->coord[j].term[t].loop == loop &&
+          (seen->coord[j].n > 1 || seen->coord[j].constant || seen->coord[j].term[t].num != 1 ||
+           seen->coord[j].term[t].den != 1 || l->device_size[j] != op->range[loop]))
+        return false;
+  return true;
+}
+
+/* A gap of less than a block behind the dim could not be told from rows that do not exist. */
+static bool gap_is_clear(const struct sw_op *op, const struct sw_layout *l, const struct sw_seen *seen, int loop)
+{
+  for (int j = 0; j < l->rank - 1; j++)
+    for (int t = 0; t < seen->coord[j].n; t++)
+      if (seen->coord[j].term[t].loop == loop) {
+        int64_t gap = l->device_size[j] - op->range[loop];
+        if (gap > 0 && gap < 64)
+          return false;
+      }
+  return true;
+}
+
+static bool whole_blocks(const struct sw_op *op, const struct sw_layout *from, const struct sw_seen *seen,
+                         const struct sw_storage *written, const struct sw_layout *to, const struct sw_seen *to_seen)
+{
+  int u = seen->stick.loop, v = to_seen->stick.loop;
+  if (op->range[v] % 64) {
+    int d = sw_layout__stick_dim(written, to);
+    if (!runs_to_the_end(op, from, seen, v) || d < 0 || written->size[d] != op->range[v])
+      return false;
+  }
+  if (!gap_is_clear(op, from, seen, v) || !gap_is_clear(op, to, to_seen, u))
+    return false;
+  return op->range[u] % 64 == 0 || runs_to_the_end(op, to, to_seen, u);
+}
+
 /* Whether a copy from one stick to the other is one device op: both loops are in both tensors. */
-static bool moves_stick_itself(const struct sw_op *op, const struct sw_layout *from, const struct sw_seen *seen,
-                               const struct sw_layout *to, const struct sw_seen *to_seen)
+bool sw_layout__moves_stick(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *from,
+                            const struct sw_seen *seen, const struct sw_storage *written, const struct sw_layout *to,
+                            const struct sw_seen *to_seen)
 {
   return op->op == SW_OP_IDENTITY && seen->formed && to_seen->formed && seen->stick.class == SW_STICK_LOOP &&
+         !cuts_stick(from, seen, to_seen->stick.loop) && !cuts_stick(to, to_seen, seen->stick.loop) &&
          to_seen->stick.class == SW_STICK_LOOP && seen->nonstick >> to_seen->stick.loop & 1 &&
          to_seen->nonstick >> seen->stick.loop & 1 && from->format == SW_FORMAT_FP16 &&
-         to->format == SW_FORMAT_FP16 && from->arrangement == SW_EA_STANDARD && to->arrangement == SW_EA_STANDARD;
+         to->format == SW_FORMAT_FP16 && from->arrangement == SW_EA_STANDARD && to->arrangement == SW_EA_STANDARD &&
+         (!c->best || whole_blocks(op, from, seen, written, to, to_seen));
 }
 
 /* Whether a copy with its stick on `dim` would do; fills in the outcome. */
@@ -223,13 +299,14 @@ static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int inp
   }
   int64_t cost = sw_layout__conversion_cost(c, from), move = 0;
   if (obstacle(c, op, input, need, &copy, &seen, to, to_seen)) {
-    if (need.kind != SW_NEED_COPY || !moves_stick_itself(op, &copy, &seen, to, to_seen))
+    if (need.kind != SW_NEED_COPY || !sw_layout__moves_stick(c, op, &copy, &seen, &c->p->storages.v[op->out.storage], to, to_seen))
       return false;
     move = sw_layout__in_op_cost(c, &copy, to); /* the copy that the op is does the rest */
   }
   if (out->kind == SW_CONVERT && out->cost + out->move <= cost + move)
     return true;
-  *out = (struct sw_outcome){SW_CONVERT, dim, front, 0, false, cost, move, out->why};
+  *out = (struct sw_outcome){
+      .kind = SW_CONVERT, .dim = dim, .front = front, .cost = cost, .move = move, .why = out->why};
   return true;
 }
 
@@ -280,25 +357,35 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
   struct sw_slice slice;
   if (loop < 0 || !sw_layout__slice(c, op, input, loop, &slice) || !sw_layout__is_slice(c, &slice.op))
     return;
-  bool expand = !op->in[input].step[loop];
-  struct sw_seen read = sw_layout__see(&slice.layout, op, &slice.read, SW_OFFSET_EXACT);
-  struct sw_seen written = sw_layout__see(&slice.layout, &slice.op, &slice.op.out, SW_OFFSET_EXACT);
-  if (obstacle(c, op, input, need, &slice.layout, &read, to, to_seen))
-    return;
   for (int d = -1; d < s->rank; d++) {
-    struct sw_layout whole = *from, middle;
-    if (d >= 0 && (s->size[d] == 1 || !sw_layout__move_stick(s, from, d, &whole)))
+    struct sw_layout whole = *from;
+    struct sw_slice_plan plan;
+    if ((d >= 0 && (s->size[d] == 1 || !sw_layout__move_stick(s, from, d, &whole))) ||
+        !sw_layout__plan_slice(c, &slice, &whole, &plan))
       continue;
-    struct sw_seen seen = sw_layout__see(&whole, &slice.op, &slice.op.in[0], SW_OFFSET_EXACT);
-    int64_t cost = d < 0 ? 0 : sw_layout__conversion_cost(c, from);
-    if (!expand && !moves_stick_itself(&slice.op, &whole, &seen, &slice.layout, &written))
+    struct sw_seen read = sw_layout__see(&plan.last, op, &slice.read, SW_OFFSET_EXACT);
+    if (obstacle(c, op, input, need, &plan.last, &read, to, to_seen))
       continue;
-    if (expand && !sw_layout__expanded(&slice, &seen, &middle))
-      continue;
-    cost += expand ? 2 * sw_layout__conversion_cost(c, &middle) : sw_layout__conversion_cost(c, &slice.layout);
-    *out = (struct sw_outcome){SW_CONVERT, d, -1, 1 + loop, expand, cost, 0, out->why};
+    int64_t cost = plan.cost + (d < 0 ? 0 : sw_layout__conversion_cost(c, from));
+    *out = (struct sw_outcome){.kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .why = out->why};
     return;
   }
+}
+
+/* What the loader lays out it can lay out twice: another of the candidates, as a buffer of its own. */
+static bool try_loading_again(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                              const struct sw_layout *to, const struct sw_seen *to_seen, struct sw_outcome *out)
+{
+  const struct sw_access *x = &op->in[input];
+  const sw_layout_list *all = &c->candidates[x->storage];
+  for (int i = 0; c->load_twice[x->storage] && i < all->n; i++) {
+    struct sw_seen seen = sw_layout__see(&all->v[i], op, x, SW_OFFSET_EXACT);
+    if (obstacle(c, op, input, need, &all->v[i], &seen, to, to_seen))
+      continue;
+    *out = (struct sw_outcome){.kind = SW_CONVERT, .dim = -1, .front = -1, .load = 1 + i, .cost = 1, .why = out->why};
+    return true;
+  }
+  return false;
 }
 
 struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct sw_op *op, int input,
@@ -312,11 +399,14 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   out.why = obstacle(c, op, input, need, from, seen, to, to_seen);
   if (!out.why)
     return out;
-  if (need.kind == SW_NEED_COPY && moves_stick_itself(op, from, seen, to, to_seen)) {
+  if (need.kind == SW_NEED_COPY &&
+      sw_layout__moves_stick(c, op, from, seen, &c->p->storages.v[op->out.storage], to, to_seen)) {
     out.kind = SW_IN_OP;
     out.move = sw_layout__in_op_cost(c, from, to);
     return out;
   }
+  if (try_loading_again(c, op, input, need, to, to_seen, &out))
+    return out;
   const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
   out.kind = SW_IMPOSSIBLE;
   int own = sw_layout__stick_dim(s, from);
@@ -340,139 +430,6 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   if (out.kind == SW_IMPOSSIBLE && !gather)
     try_slice(c, op, input, need, from, to, to_seen, &out);
   return out;
-}
-
-/* -- copies of a slice -- */
-
-/* A loop of the copy: over the operand and over the copy. */
-struct run {
-  int64_t range, step, out_step;
-};
-
-/* Adds a run to the op, split where it goes over several host dims: 100 rows of 128 over [50,8,32] are 2 steps of 128
- * inside 50 steps of 256. Only even splits. */
-static bool add_split(const struct sw_storage *s, struct run r, struct sw_op *op)
-{
-  struct run part[SW_MAX_LOOPS];
-  int n = 0;
-  while (n < SW_MAX_LOOPS - 1) {
-    int64_t next = 0;
-    for (int d = 0; d < s->rank; d++)
-      if (s->size[d] > 1 && s->stride[d] > r.step && s->stride[d] % r.step == 0 && (!next || s->stride[d] < next))
-        next = s->stride[d];
-    int64_t q = next ? next / r.step : r.range;
-    if (q >= r.range || r.range % q)
-      break;
-    part[n++] = (struct run){q, r.step, r.out_step};
-    r = (struct run){r.range / q, next, r.out_step * q};
-  }
-  part[n++] = r;
-  if (op->n_loops + n > SW_MAX_LOOPS)
-    return false;
-  while (n-- > 0) {
-    op->range[op->n_loops] = part[n].range;
-    op->in[0].step[op->n_loops] = part[n].step;
-    op->out.step[op->n_loops++] = part[n].out_step;
-  }
-  return true;
-}
-
-/* The copy lies in memory as the operand does, largest step outermost, so that loops that are one walk through the
- * operand are one walk through the copy: heads [2,2,40,32] of rows [80,64] are 80 rows, 2 heads, 32 elements. */
-bool sw_layout__slice(const struct sw_choosing *c, const struct sw_op *op, int input, int loop, struct sw_slice *out)
-{
-  const struct sw_access *x = &op->in[input];
-  const struct sw_storage *s = &c->p->storages.v[x->storage];
-  int loops[SW_MAX_LOOPS], by_step[SW_MAX_LOOPS], order[SW_MAX_RANK], n = 0, k = 0;
-  *out = (struct sw_slice){.shape = {.dtype = s->dtype}, .read = {.index_input = -1}, .stick = -1};
-  for (int l = 0; l < op->n_loops; l++)
-    if (x->step[l] || l == loop) {
-      if (l == loop)
-        out->stick = n;
-      int at = n;
-      for (; at > 0 && x->step[loops[by_step[at - 1]]] < x->step[l]; at--)
-        by_step[at] = by_step[at - 1];
-      by_step[at] = n;
-      loops[n] = l;
-      out->shape.size[n++] = op->range[l];
-    }
-  if (out->stick < 0 || n < 2 || n > 6)
-    return false;
-  out->shape.rank = n;
-  int64_t step = 1;
-  for (int i = n - 1; i >= 0; i--) {
-    int d = by_step[i];
-    out->shape.stride[d] = out->read.step[loops[d]] = step;
-    step *= out->shape.size[d];
-  }
-  for (int d = 0; d < n; d++)
-    if (d != out->stick)
-      order[k++] = d;
-  order[k++] = out->stick;
-  if (!sw_layout_make(&out->layout, SW_FORMAT_FP16, SW_EA_STANDARD, n, out->shape.size, out->shape.stride, order, k))
-    return false;
-  out->op = (struct sw_op){.op = SW_OP_IDENTITY, .role = SW_ROLE_CONVERSION, .n_in = 1};
-  out->op.in[0] = (struct sw_access){.storage = x->storage, .offset = x->offset, .index_input = -1};
-  out->op.out = (struct sw_access){.index_input = -1};
-  for (int i = 0; i < n; i++) {
-    int d = by_step[i];
-    struct run r = {out->shape.size[d], x->step[loops[d]], out->shape.stride[d]};
-    for (; d != out->stick && i + 1 < n && by_step[i + 1] != out->stick; i++) {
-      int e = by_step[i + 1];
-      if (r.step != x->step[loops[e]] * out->shape.size[e])
-        break;
-      r = (struct run){r.range * out->shape.size[e], x->step[loops[e]], out->shape.stride[e]};
-    }
-    if (d == out->stick) {
-      if (out->op.n_loops == SW_MAX_LOOPS)
-        return false;
-      out->op.range[out->op.n_loops] = r.range;
-      out->op.in[0].step[out->op.n_loops] = r.step;
-      out->op.out.step[out->op.n_loops++] = r.out_step;
-    } else if (!add_split(s, r, &out->op)) {
-      return false;
-    }
-  }
-  out->op.n_written = out->op.n_loops;
-  return true;
-}
-
-bool sw_layout__is_slice(const struct sw_choosing *c, const struct sw_op *op)
-{
-  const struct sw_storage *s = &c->p->storages.v[op->in[0].storage];
-  int l = 0;
-  for (int d = 0; d < s->rank; d++)
-    if (s->size[d] > 1) {
-      if (l == op->n_loops || op->range[l] != s->size[d] || op->in[0].step[l] != s->stride[d] ||
-          op->out.step[l] != s->stride[d])
-        return true;
-      l++;
-    }
-  return l != op->n_loops || op->in[0].offset != 0;
-}
-
-/* Where the operand is broadcast along the stick of the copy, the copy is made in two ops: spread out with the stick
- * that the operand has, then moved. This is the layout in the middle; `seen` is the spreading op's view of the operand,
- * whose loops are the dims of the copy. The outer product of two vectors needs that for one of them. */
-bool sw_layout__expanded(const struct sw_slice *slice, const struct sw_seen *seen, struct sw_layout *middle)
-{
-  int order[SW_MAX_RANK], n = 0, dim = -1;
-  if (!seen->formed || seen->stick.class != SW_STICK_LOOP)
-    return false;
-  for (int d = 0; d < slice->shape.rank; d++)
-    if (slice->op.out.step[seen->stick.loop] == slice->shape.stride[d] &&
-        slice->op.range[seen->stick.loop] == slice->shape.size[d])
-      dim = d;
-  if (dim < 0 || dim == slice->stick)
-    return false;
-  for (int d = 0; d < slice->shape.rank; d++)
-    if (d != dim)
-      order[n++] = d;
-  order[n++] = dim;
-  struct sw_layout moved;
-  return sw_layout_make(middle, SW_FORMAT_FP16, SW_EA_STANDARD, slice->shape.rank, slice->shape.size,
-                        slice->shape.stride, order, n) &&
-         sw_layout__move_stick(&slice->shape, middle, slice->stick, &moved);
 }
 
 /* -- costs -- */

@@ -58,8 +58,14 @@ static int add_storage(struct lower *l, enum sw_storage_kind kind, enum sw_dtype
 
 struct tensor lw_new(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride)
 {
+  return lw_new_named(l, intermediate_name(l), dtype, rank, size, stride);
+}
+
+struct tensor lw_new_named(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
+                           const int64_t *stride)
+{
   struct tensor t = {.dtype = dtype, .rank = rank};
-  t.storage = add_storage(l, SW_STORAGE_TEMPORARY, dtype, intermediate_name(l));
+  t.storage = add_storage(l, SW_STORAGE_TEMPORARY, dtype, name);
   struct sw_storage *s = &l->program->storages.v[t.storage];
   s->rank = rank;
   for (int d = 0; d < rank; d++)
@@ -121,42 +127,7 @@ struct tensor lw_scalar(struct lower *l, double value, enum sw_dtype dtype)
   return (struct tensor){.storage = (int)at, .dtype = dtype};
 }
 
-/* -- what an op may see (reference: ops.md 1.2) -- */
-
-static bool takes_float32(enum sw_device_op op)
-{
-  switch (op) {
-  case SW_OP_ADD: case SW_OP_SUB: case SW_OP_MUL: case SW_OP_DIV: case SW_OP_RELU: case SW_OP_RECIPROCAL:
-  case SW_OP_MEAN: case SW_OP_SUM: case SW_OP_MAX: case SW_OP_MIN: case SW_OP_LAYERNORMSCALE: case SW_OP_ABS:
-  case SW_OP_NEG: case SW_OP_EXP: case SW_OP_SIGMOID: case SW_OP_EXX2: case SW_OP_LAYERNORMNORM: case SW_OP_SQRT:
-  case SW_OP_RSQRT: case SW_OP_TOPKVALUE: case SW_OP_TOPKINDEX: case SW_OP_FLOOR: case SW_OP_MAXIMUM:
-  case SW_OP_MINIMUM: case SW_OP_GT: case SW_OP_GE: case SW_OP_LT: case SW_OP_LE: case SW_OP_EQ: case SW_OP_NE:
-  case SW_OP_PROD:
-    return true;
-  default:
-    return false;
-  }
-}
-
-static bool takes(enum sw_device_op op, enum sw_dtype lanes)
-{
-  switch (op) {
-  case SW_OP_IDENTITY: case SW_OP_DL16TOFP32: case SW_OP_FP32TODL16: case SW_OP_FP8TODL16:
-    return true;
-  default:
-    break;
-  }
-  switch (lanes) {
-  case SW_F16: case SW_BF16:
-    return true;
-  case SW_F32:
-    return takes_float32(op);
-  case SW_F8E4M3: case SW_F8E5M2:
-    return op == SW_OP_QFP8CH || op == SW_OP_QFP8WT || op == SW_OP_MATMULFP8;
-  default:
-    return false;
-  }
-}
+/* -- formats -- */
 
 enum sw_dtype lw_lanes(struct lower *l, struct tensor t)
 {
@@ -183,7 +154,7 @@ static bool check_formats(struct lower *l, enum sw_device_op op, struct tensor o
   for (int i = 0; i <= n_in; i++) {
     struct tensor t = i < n_in ? in[i] : out;
     enum sw_dtype lanes = lw_lanes(l, t);
-    if (!takes(op, lanes)) {
+    if (!sw_device_op_takes(op, lanes)) {
       lw_refuse(l,
                 lanes == SW_F32 ? "compute this in float16: cast the operands before the node"
                                 : "the device computes in float16 and float32 only: cast before the node",
@@ -366,6 +337,8 @@ struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
     return lw_pointwise(l, SW_OP_IDENTITY, dtype, 1, &x);
   if (half(from) && dtype == SW_F32 && !loaded_bool)
     return lw_pointwise(l, SW_OP_DL16TOFP32, dtype, 1, &x);
+  if (from == SW_F32 && half(dtype) && l->best && lw_storage(l, x.storage)->by_host)
+    return lw_host_cast(l, x, dtype); /* its lanes are in host order, see is_host_float() */
   if (from == SW_F32 && half(dtype))
     return lw_pointwise(l, SW_OP_FP32TODL16, dtype, 1, &x);
   if (from == SW_F8E4M3 && dtype == SW_F16)

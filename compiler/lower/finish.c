@@ -143,6 +143,81 @@ static void drop_dead_steps(struct sw_program *p, bool *needed)
   p->steps.n -= kept;
 }
 
+/* -- order -- */
+
+struct hazards {
+  bool *reads, *writes; /* storages that the steps passed over read or write */
+};
+
+static bool args_meet(const bool *set, const struct sw_host_arg *args, int n)
+{
+  for (int i = 0; i < n; i++)
+    if ((args[i].kind == SW_HOST_VIEW && set[args[i].view.storage]) ||
+        (args[i].kind == SW_HOST_LIST && args_meet(set, args[i].list, args[i].n_list)))
+      return true;
+  return false;
+}
+
+static void pass_over(const struct sw_program *p, struct sw_step s, struct hazards *z)
+{
+  if (!s.is_host) {
+    const struct sw_op *op = &p->ops.v[s.index];
+    for (int k = 0; k < op->n_in; k++)
+      z->reads[op->in[k].storage] = true;
+    z->writes[op->out.storage] = true;
+    return;
+  }
+  const struct sw_host_step *h = &p->host_steps.v[s.index];
+  need_args(z->reads, h->args.v, h->args.n);
+  for (int r = 0; r < h->results.n; r++)
+    if (h->results.v[r].storage >= 0)
+      z->writes[h->results.v[r].storage] = true;
+}
+
+/* Whether a host step may change places with all steps passed over. */
+static bool may_pass(const struct sw_program *p, struct sw_step s, const struct hazards *z)
+{
+  const struct sw_host_step *h = &p->host_steps.v[s.index];
+  if (args_meet(z->writes, h->args.v, h->args.n))
+    return false;
+  for (int r = 0; r < h->results.n; r++) {
+    int storage = h->results.v[r].storage;
+    if (storage >= 0 && (z->reads[storage] || z->writes[storage]))
+      return false;
+  }
+  return true;
+}
+
+/* A host step ends a kernel. Those that need nothing from the device go to the front, those that the device needs
+ * nothing from to the end: positions, counters and masks of all layers then cost one border, not one each. */
+static void gather_host_steps(struct lower *l)
+{
+  struct sw_program *p = l->program;
+  struct sw_step *order = SW_NEW_N(l->arena, struct sw_step, p->steps.n);
+  bool *placed = SW_NEW_N(l->arena, bool, p->steps.n);
+  int front = 0, back = p->steps.n;
+  struct hazards z = {SW_NEW_N(l->arena, bool, p->storages.n), SW_NEW_N(l->arena, bool, p->storages.n)};
+  for (int i = 0; i < p->steps.n; i++)
+    if (p->steps.v[i].is_host && may_pass(p, p->steps.v[i], &z)) {
+      order[front++] = p->steps.v[i];
+      placed[i] = true;
+    } else {
+      pass_over(p, p->steps.v[i], &z);
+    }
+  z = (struct hazards){SW_NEW_N(l->arena, bool, p->storages.n), SW_NEW_N(l->arena, bool, p->storages.n)};
+  for (int i = p->steps.n - 1; i >= 0; i--)
+    if (!placed[i] && p->steps.v[i].is_host && may_pass(p, p->steps.v[i], &z)) {
+      order[--back] = p->steps.v[i];
+      placed[i] = true;
+    } else if (!placed[i]) {
+      pass_over(p, p->steps.v[i], &z);
+    }
+  for (int i = 0; i < p->steps.n; i++)
+    if (!placed[i])
+      order[front++] = p->steps.v[i];
+  memcpy(p->steps.v, order, (size_t)p->steps.n * sizeof *order);
+}
+
 static void renumber_args(const int *number, struct sw_host_arg *args, int n)
 {
   for (int i = 0; i < n; i++)
@@ -219,6 +294,8 @@ void lw_finish(struct lower *l)
 {
   bool *needed = SW_NEW_N(l->arena, bool, l->program->storages.n);
   drop_dead_steps(l->program, needed);
+  if (l->best)
+    gather_host_steps(l);
   compact(l, needed);
   name_ops(l);
 }

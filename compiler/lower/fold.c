@@ -303,7 +303,7 @@ double lw_narrowed(double x, enum sw_dtype dtype)
 struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
                        const double *elements)
 {
-  struct tensor t = lw_new(l, dtype, rank, size, NULL);
+  struct tensor t = lw_new_named(l, name, dtype, rank, size, NULL);
   struct sw_storage *s = &l->program->storages.v[t.storage];
   int64_t n = sw_storage_elements(s);
   struct sw_cells cells = {.dtype = dtype, .n = n};
@@ -320,7 +320,6 @@ struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, i
   memcpy(all.size, t.size, sizeof all.size);
   memcpy(all.stride, t.stride, sizeof all.stride);
   s->kind = SW_STORAGE_CONSTANT;
-  s->name = name;
   s->data = sw_tensor_bytes(l->arena, &all, &s->n_bytes);
   return t;
 }
@@ -363,9 +362,8 @@ static struct tensor input_tensor(struct lower *l, int value)
   const struct sw_graph *g = l->graph;
   const struct sw_value *v = &g->values.v[value];
   int k = l->input_of[value];
-  struct tensor t = lw_new(l, v->dtype, v->rank, v->size, v->stride);
+  struct tensor t = lw_new_named(l, v->name, v->dtype, v->rank, v->size, v->stride);
   struct sw_storage *s = &l->program->storages.v[t.storage];
-  s->name = v->name;
   s->input = k;
   switch (g->inputs.v[k].kind) {
   case SW_INPUT_PARAMETER:

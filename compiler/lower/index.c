@@ -159,19 +159,32 @@ static struct tensor index_tensor(struct lower *l, const struct sw_arg *a)
   return t;
 }
 
+/* Rows of one dim: a view when their numbers are constant and regular. */
+static struct tensor rows(struct lower *l, struct tensor x, int dim, const struct sw_arg *index)
+{
+  struct indices ix = {.n = 1, .first = dim, .adjacent = true};
+  ix.of[dim] = index;
+  int rank;
+  int64_t size[SW_MAX_RANK], step[SW_MAX_RANK], *at = NULL;
+  if (lw_known(x) && l->best && lw_constant_elements(l, index->value))
+    at = picked(l, x, &ix, &rank, size);
+  if (at && is_regular(at, rank, size, step))
+    return indexed_view(x, &ix, at[0], rank, size, step);
+  return gather(l, x, dim, index_tensor(l, index));
+}
+
 void lw_op_embedding(struct lower *l, int unused)
 {
   (void)unused;
   struct tensor w = lw_tensor(l, "weight");
-  lw_set(l, 0, gather(l, w, 0, index_tensor(l, lw_arg(l, "indices"))));
+  lw_set(l, 0, rows(l, w, 0, lw_arg(l, "indices")));
 }
 
 void lw_op_index_select(struct lower *l, int unused)
 {
   (void)unused;
   struct tensor x = lw_tensor(l, "self");
-  struct tensor index = index_tensor(l, lw_arg(l, "index"));
-  lw_set(l, 0, gather(l, x, lw_dim(lw_int(l, "dim"), x.rank), index));
+  lw_set(l, 0, rows(l, x, lw_dim(lw_int(l, "dim"), x.rank), lw_arg(l, "index")));
 }
 
 void lw_op_index(struct lower *l, int unused)
@@ -212,18 +225,18 @@ static void write_rows(struct lower *l, struct tensor x, int dim, const struct s
     lw_write(l, indexed_view(x, &ix, at[0], rank, size, step), src);
     return;
   }
-  struct tensor rows = index_tensor(l, index);
-  if (!lw_known(rows) || !lw_known(src))
+  struct tensor number = index_tensor(l, index);
+  if (!lw_known(number) || !lw_known(src))
     return;
-  if (rows.rank == 0)
-    rows = lw_unsqueeze(rows, 0);
-  struct tensor out = x, in[2] = {rows, lw_cast(l, src, x.dtype)};
-  out.size[dim] = rows.size[0];
+  if (number.rank == 0)
+    number = lw_unsqueeze(number, 0);
+  struct tensor out = x, in[2] = {number, lw_cast(l, src, x.dtype)};
+  out.size[dim] = number.size[0];
   out.stride[dim] = 0;
   in[1] = lw_expand(l, in[1], out.rank, out.size);
   in[0].rank = out.rank;
   for (int d = 0; d < out.rank; d++)
-    in[0].stride[d] = d == dim ? rows.stride[0] : 0;
+    in[0].stride[d] = d == dim ? number.stride[0] : 0;
   struct sw_op *op = lw_nest(l, SW_OP_IDENTITY, SW_ROLE_WRITE, out.rank, out.rank, out.size, out, 2, in);
   if (op) {
     op->out.index_input = 0;

@@ -49,7 +49,6 @@ struct lw_operation {
 
 extern const struct lw_operation lw_operations[];
 extern const int lw_n_operations;
-const char *lw_kind_name(enum lw_kind k);
 
 /* What the whole graph tells about a value, before anything is lowered. Reference: alias analysis, pt2.md section 12. */
 struct lw_value {
@@ -76,6 +75,7 @@ struct lw_match {
 /* What lowering knows about a storage. */
 struct lw_storage {
   bool bool32;  /* a bool that has float32 lanes */
+  bool by_host; /* written by host steps */
   int last_use; /* last node that reads a value in it; INT_MAX for outputs */
 };
 
@@ -97,6 +97,7 @@ struct lower {
   struct lw_storage *storages; /* per storage of the program, as far as cap_storages */
   int cap_storages;
   struct sw_map scalars;   /* value and dtype -> storage */
+  struct sw_map rotations; /* head dim and dtype -> storage of the matrix */
   struct sw_map operations;
 
   /* the node at work; -1: the outputs */
@@ -149,6 +150,8 @@ struct tensor lw_refuse(struct lower *l, const char *advice, const char *fmt, ..
 
 struct lw_storage *lw_storage(struct lower *l, int storage);
 struct tensor lw_new(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride);
+struct tensor lw_new_named(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
+                           const int64_t *stride);
 /* A new tensor whose dims lie in memory in the order most of the operands agree on, else row major. */
 struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, int n_in,
                           const struct tensor *in);
@@ -236,8 +239,8 @@ bool lw_is_last_use(struct lower *l, int value, int storage);
 
 /* -- host steps (host.c) -- */
 
-/* The node at work as a host step: all its results. */
-void lw_host(struct lower *l, int unused);
+/* The node at work as a host step: all its results. host_float: because its operands are float32 from the host. */
+void lw_host(struct lower *l, int host_float);
 struct sw_view lw_view_of(struct tensor t);
 struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */
@@ -251,6 +254,10 @@ void lw_find_narrow(struct lower *l);
 void lw_run_match(struct lower *l, const struct lw_match *m);
 /* A value of repeated heads: the one before the repetition, else itself. */
 int lw_unrepeated(struct lower *l, int value);
+/* x of a node that is cat([-x[.., D/2:], x[.., :D/2]], -1); else -1. */
+int lw_rotated_half(struct lower *l, const struct sw_node *cat);
+/* A matrix operand before its leading dims were joined; its last `kept` dims are the same. */
+int lw_unflattened(struct lower *l, int value, int kept);
 
 /* -- finishing (finish.c) -- */
 

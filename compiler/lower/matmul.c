@@ -128,12 +128,61 @@ struct tensor lw_matmul(struct lower *l, struct tensor x, struct tensor y)
   return l->failed ? lw_unknown() : out;
 }
 
+/* -- operands that were flattened for mm, addmm and bmm -- */
+
+static int rank_of(const struct lower *l, int value)
+{
+  return l->graph->values.v[value].rank;
+}
+
+/* A tensor argument, as it was before its leading dims were joined when `other` allows it: then the product keeps the
+ * dims apart, as the training dialect's linear and matmul do, and its own view back costs nothing. */
+static struct tensor unflattened(struct lower *l, const struct sw_arg *a, int kept, enum sw_dtype t)
+{
+  struct sw_arg wide = *a;
+  if (l->best && lw_is_tensor(l, a))
+    wide.value = lw_unflattened(l, a->value, kept);
+  return lw_argument(l, &wide, t);
+}
+
+static void set_flat(struct lower *l, struct tensor y)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  lw_set(l, 0, lw_known(y) ? lw_reshape(l, y, v->rank, v->size) : y);
+}
+
+/* bmm of two operands that both come from [b, h, .., ..] with equal b, h. False: not of that kind. */
+static bool run_bmm(struct lower *l)
+{
+  const struct sw_node *n = lw_node(l);
+  if (!l->best || strcmp(n->target, "aten.bmm.default") || !lw_is_tensor(l, &n->args[0]) || !lw_is_tensor(l, &n->args[1]))
+    return false;
+  int a = lw_unflattened(l, n->args[0].value, 2), b = lw_unflattened(l, n->args[1].value, 2);
+  const struct sw_value *x = &l->graph->values.v[a], *y = &l->graph->values.v[b];
+  if (x->rank != y->rank || x->rank <= 3)
+    return false;
+  for (int d = 0; d < x->rank - 2; d++)
+    if (x->size[d] != y->size[d])
+      return false;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor p = unflattened(l, &n->args[0], 2, t), q = unflattened(l, &n->args[1], 2, t);
+  set_flat(l, lw_matmul(l, p, q));
+  return true;
+}
+
 /* mm, bmm, matmul: 1-d operands get a dim that goes away again. */
 void lw_op_matmul(struct lower *l, int unused)
 {
   (void)unused;
   const struct sw_node *n = lw_node(l);
   enum sw_dtype t = lw_result_dtype(l, 0);
+  if (run_bmm(l))
+    return;
+  if (!strcmp(n->target, "aten.mm.default")) {
+    struct tensor a = unflattened(l, &n->args[0], 1, t), b = lw_argument(l, &n->args[1], t);
+    set_flat(l, lw_matmul(l, a, b));
+    return;
+  }
   struct tensor x = lw_argument(l, &n->args[0], t), y = lw_argument(l, &n->args[1], t);
   if (!lw_known(x) || !lw_known(y)) {
     lw_set(l, 0, lw_unknown());
@@ -184,7 +233,10 @@ void lw_op_addmm(struct lower *l, int unused)
   const struct sw_node *n = lw_node(l);
   enum sw_dtype t = lw_result_dtype(l, 0);
   double alpha = lw_real(l, "alpha"), beta = lw_real(l, "beta");
-  struct tensor a = lw_argument(l, &n->args[1], t), b = lw_argument(l, &n->args[2], t), y;
+  /* the bias broadcasts over rows only when it is a vector */
+  bool vector = lw_is_tensor(l, &n->args[0]) && rank_of(l, n->args[0].value) == 1 && !strcmp(n->target, "aten.addmm.default");
+  struct tensor a = vector ? unflattened(l, &n->args[1], 1, t) : lw_argument(l, &n->args[1], t);
+  struct tensor b = lw_argument(l, &n->args[2], t), y;
   bool column = lw_known(b) && b.rank == 1; /* addmv */
   y = lw_matmul(l, a, column ? lw_unsqueeze(b, 1) : b);
   if (column)
@@ -195,9 +247,9 @@ void lw_op_addmm(struct lower *l, int unused)
     struct tensor s = lw_argument(l, &n->args[0], t);
     if (beta != 1)
       s = lw_binary_number(l, SW_OP_MUL, s, beta);
-    y = lw_binary(l, SW_OP_ADD, s, y);
+    y = lw_binary(l, SW_OP_ADD, vector ? y : s, vector ? s : y);
   }
-  lw_set(l, 0, y);
+  set_flat(l, y);
 }
 
 void lw_op_dot(struct lower *l, int unused)

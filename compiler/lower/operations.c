@@ -370,3 +370,18 @@ const struct lw_operation lw_operations[] = {
 };
 
 const int lw_n_operations = sizeof lw_operations / sizeof lw_operations[0];
+
+static const char *kind_name(enum lw_kind k)
+{
+  static const char *const names[] = {"device", "decomposed", "view", "constant", "nothing", "host", "refused"};
+  return names[k];
+}
+
+bool sw_operation_at(int i, struct sw_operation *out)
+{
+  if (i < 0 || i >= lw_n_operations)
+    return false;
+  const struct lw_operation *o = &lw_operations[i];
+  *out = (struct sw_operation){o->target, kind_name(o->kind), o->becomes, o->note, o->half_only};
+  return true;
+}

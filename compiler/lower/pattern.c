@@ -151,6 +151,54 @@ int lw_unrepeated(struct lower *l, int value)
   return behind_cast(l, small);
 }
 
+/* -- rotary halves -- */
+
+/* cat([-x[.., D/2:], x[.., :D/2]], -1): the value x, or -1. Reference: ops.md 6.10. */
+int lw_rotated_half(struct lower *l, const struct sw_node *cat)
+{
+  const struct sw_arg *list = sw_node_arg(cat, "tensors"), *dim = sw_node_arg(cat, "dim");
+  if (!list || list->kind != SW_ARG_LIST || list->list.n != 2 || list->list.v[0].kind != SW_ARG_VALUE ||
+      list->list.v[1].kind != SW_ARG_VALUE)
+    return -1;
+  const struct sw_node *neg = maker(l, list->list.v[0].value), *low = maker(l, list->list.v[1].value);
+  const struct sw_node *high = is(neg, "aten.neg.default") ? maker(l, operand(neg, 0)) : NULL;
+  if (!is(low, "aten.slice.Tensor") || !is(high, "aten.slice.Tensor") || operand(low, 0) < 0 || operand(low, 0) != operand(high, 0))
+    return -1;
+  int x = operand(low, 0), rank = l->graph->values.v[x].rank;
+  int64_t d = l->graph->values.v[x].size[rank - 1];
+  const struct sw_value *a = &l->graph->values.v[high->results[0]], *b = &l->graph->values.v[low->results[0]];
+  const struct sw_arg *start = sw_node_arg(high, "start"), *first = sw_node_arg(low, "start");
+  bool last = dim && dim->kind == SW_ARG_INT && lw_dim(dim->i, rank) == rank - 1 &&
+              lw_dim(sw_node_arg(high, "dim")->i, rank) == rank - 1 && lw_dim(sw_node_arg(low, "dim")->i, rank) == rank - 1;
+  bool halves = last && d % 2 == 0 && a->size[rank - 1] == d / 2 && b->size[rank - 1] == d / 2 &&
+                start->kind == SW_ARG_INT && start->i == d / 2 &&
+                (first->kind == SW_ARG_NONE || (first->kind == SW_ARG_INT && first->i == 0));
+  return halves && unchanged_until(l, x, l->node) ? x : -1;
+}
+
+/* -- matrix products of flattened tensors -- */
+
+/* What a matrix operand of rank 2 or 3 was before its leading dims were joined: a value whose last `kept` dims are the
+ * same, with all its elements in order; itself when there is none. Reference: ops.md 3.3 (mm_to_bmm, bmm_unflatten). */
+int lw_unflattened(struct lower *l, int value, int kept)
+{
+  const struct sw_value *values = l->graph->values.v, *flat = &values[value];
+  int best = value;
+  for (int at = value; is_one_of(maker(l, at), reshapes);) {
+    int from = operand(maker(l, at), 0);
+    if (from < 0 || elements(l, from) != elements(l, value) || !unchanged_until(l, from, l->node))
+      break;
+    const struct sw_value *x = &values[from];
+    bool same = x->rank >= flat->rank;
+    for (int d = 1; same && d <= kept; d++)
+      same = x->size[x->rank - d] == flat->size[flat->rank - d];
+    if (same)
+      best = from;
+    at = from;
+  }
+  return best;
+}
+
 /* -- masks -- */
 
 static bool is_constant_number(const struct lower *l, int value, double x)

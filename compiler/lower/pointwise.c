@@ -3,6 +3,7 @@
 #include "compiler/lower/families.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* -- dtypes -- */
 
@@ -299,6 +300,13 @@ static struct tensor scaled(struct lower *l, struct tensor y, double alpha)
   return lw_binary(l, SW_OP_MUL, y, spread(l, lw_scalar(l, alpha, y.dtype), y));
 }
 
+static bool is_power_of_two(const struct sw_arg *a)
+{
+  int exponent;
+  double x = a->kind == SW_ARG_REAL ? a->r : a->kind == SW_ARG_INT ? (double)a->i : 0;
+  return fabs(frexp(x, &exponent)) == 0.5 && abs(exponent) < 14;
+}
+
 void lw_op_binary(struct lower *l, int op)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
@@ -315,6 +323,10 @@ void lw_op_binary(struct lower *l, int op)
   struct tensor a = lw_argument(l, &n->args[0], t), b = lw_argument(l, &n->args[1], t);
   if (lw_given(l, "alpha"))
     b = scaled(l, b, lw_real(l, "alpha"));
+  if (op == SW_OP_DIV && is_power_of_two(&n->args[1])) {
+    op = SW_OP_MUL; /* exact, and cheaper */
+    b = lw_scalar(l, 1 / lw_real(l, n->args[1].name), t);
+  }
   struct tensor in[] = {a, b};
   lw_set(l, 0, lw_pointwise(l, (enum sw_device_op)op, t, 2, in));
 }

@@ -120,6 +120,8 @@ enum sw_device_op {
 
 const char *sw_device_op_name(enum sw_device_op op);
 bool sw_device_op_is_reduction(enum sw_device_op op);
+/* Whether its operands and result may have lanes of this dtype. Reference: ops.md 1.2. */
+bool sw_device_op_takes(enum sw_device_op op, enum sw_dtype lanes);
 
 struct sw_named_number {
   const char *name;
@@ -215,6 +217,15 @@ enum sw_rc sw_program_verify(struct sw_job *job, const struct sw_program *p, con
 
 /* A readable dump, one line a storage and an op; for --dump-after and tests. */
 void sw_program_write(const struct sw_program *p, struct sw_buf *out);
+
+/* Line i of the table of operations: what becomes of an ATen overload. False behind the last one. */
+struct sw_operation {
+  const char *target, *kind; /* "device", "decomposed", "view", "constant", "nothing", "host", "refused" */
+  const char *becomes;       /* device ops in order */
+  const char *note;          /* limits, or why; NULL: nothing to say */
+  bool half_only;            /* fp16 and bf16 only */
+};
+bool sw_operation_at(int i, struct sw_operation *out);
 
 struct sw_options;
 /* compiler/lower's pass: decomposes, folds constant subgraphs and views, one device op per node. Every unsupported

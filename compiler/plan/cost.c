@@ -159,8 +159,9 @@ static double reduction_ns(const struct sw_cost_op *op, double read, double writ
   for (int i = 1; i < op->n_in; i++)
     if (op->in[i].bytes > largest->bytes)
       largest = &op->in[i];
-  double rate = sw_spyre.row_reduction_least + sw_spyre.row_reduction_more * exp(-largest->rows / sw_spyre.row_reduction_rows);
-  return (read + written) / (fmin(sw_spyre.hbm, rate) * sw_cores_factor(op->cores));
+  double more = sw_spyre.row_reduction_more * exp(-largest->rows / sw_spyre.row_reduction_rows);
+  double rate = fmin(sw_spyre.hbm, sw_spyre.row_reduction_least + more);
+  return (read + written) / (rate * sw_cores_factor(op->cores));
 }
 
 struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_cost_op *ops, int n)

@@ -70,8 +70,8 @@ static void count_written_part(const struct sw_op *op, struct sw_cost_arg *out, 
 static bool is_transpose(const struct sw_op *op)
 {
   const int64_t *in = op->in[0].step, *out = op->out.step;
-  return op->op == SW_OP_IDENTITY && op->n_in == 1 && op->n_loops == 3 && in[2] == 1 && out[2] == 1 && out[0] > out[1] &&
-         in[0] && in[0] < in[1];
+  return op->op == SW_OP_IDENTITY && op->n_in == 1 && op->n_loops == 3 && in[2] == 1 && out[2] == 1 &&
+         out[0] > out[1] && in[0] && in[0] < in[1];
 }
 
 static bool is_concat(const struct sw_program *p, const struct sw_op *op)

@@ -25,7 +25,10 @@ static int by_size(const struct sw_work *w, const bool *taken, bool outputs, int
   return n;
 }
 
-/* [100,100] in fp16 on 32 cores: rows 100 take 25 cores; floor(32 / 25) = 1 is left, so the 2 sticks get nothing. */
+/* [100,100] in fp16 on 32 cores: rows 100 take 25 cores; floor(32 / 25) = 1 is left, so the 2 sticks get nothing.
+ *
+ * What the span has cut gets no more in the reference: a conversion of 64 x 800 sticks stays at 2 x 2, 4 cores. In
+ * profile best it takes part again and becomes 2 x 16. */
 void sw_divide_greedy(const struct sw_work *w, const struct sw_work_limits *limits, const int64_t *committed,
                       int64_t *split)
 {
@@ -33,7 +36,8 @@ void sw_divide_greedy(const struct sw_work *w, const struct sw_work_limits *limi
   int64_t left = w->cores;
   for (int v = 0; v < w->n_vars; v++) {
     int64_t fixed = committed[v] > 1 ? committed[v] : limits->pin[v];
-    taken[v] = fixed || limits->blocked[v];
+    bool again = w->best && w->var[v].is_output && !limits->pin[v];
+    taken[v] = (fixed && !again) || limits->blocked[v];
     reduction_taken |= fixed && !w->var[v].is_output;
     split[v] = 1;
     if (fixed > 1 && left / fixed > 0) {
@@ -44,8 +48,9 @@ void sw_divide_greedy(const struct sw_work *w, const struct sw_work_limits *limi
   int list[SW_MAX_LOOPS];
   int n = by_size(w, taken, true, list);
   for (int i = 0; i < n && left > 1; i++) {
-    split[list[i]] = largest_divisor(sw_work_basis(w, list[i]), left);
-    left /= split[list[i]];
+    int64_t most = left * split[list[i]];
+    split[list[i]] = largest_divisor(sw_work_basis(w, list[i]), most);
+    left = most / split[list[i]];
   }
   if (reduction_taken || left <= 1)
     return;

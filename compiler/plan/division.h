@@ -61,7 +61,7 @@ struct sw_work {
   bool pads_output;     /* emission masks or pads stick dims of the output too */
   const struct sw_hint *hint; /* in order of importance; with any, the planner adds nothing of its own */
   int n_hints;
-  bool whole_padded;    /* what is padded or masked is never cut, not even for the span */
+  bool best; /* profile best: padded dims are not even cut for the span, and what was cut for it may get more cores */
 };
 
 /* What may not be cut (section 7), given what the span made necessary. */

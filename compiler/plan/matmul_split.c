@@ -1,7 +1,8 @@
 /* Pass 2: the split of a matmul by cost. The cost function is a fit to one hardware build; its shape terms encode
  * measurements, not physics. Reference: work-division.md section 9.
  *
- * 512 x 4096 by 4096 x 4096 on 32 cores: m 4, n 8 costs 399.56 us (compute 174.76, memory 204.8, lanes 20), m 32 874.01. */
+ * 512 x 4096 by 4096 x 4096 on 32 cores: m 4, n 8 costs 399.56 us (compute 174.76, memory 204.8, lanes 20), m 32
+ * 874.01. */
 #include "compiler/plan/division.h"
 
 #include <math.h>

@@ -38,7 +38,8 @@ struct sw_kernel {
 
 struct sw_plan {
   SW_VEC(struct sw_kernel) kernels; /* launch order; host steps lie between them by program.steps */
-  double predicted_ns;
+  double predicted_ns; /* the same yardstick in every profile */
+  double reference_ns; /* what the reference's own report would say of this plan */
   int64_t peak_pool_bytes, lx_peak_bytes;
 };
 

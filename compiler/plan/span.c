@@ -125,7 +125,7 @@ enum sw_rc sw_divide_for_span(struct sw_job *job, const struct sw_work *w, int64
   bool whole[SW_MAX_LOOPS] = {0};
   for (int v = 0; v < w->n_vars; v++)
     committed[v] = 1;
-  if (w->whole_padded) {
+  if (w->best) {
     struct sw_work_limits limits;
     SW_TRY(sw_work_limits(job, w, committed, &limits));
     for (int v = 0; v < w->n_vars; v++)

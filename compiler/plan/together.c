@@ -162,8 +162,11 @@ static void add_buffer(struct together *g, int storage, const struct sw_life *li
   const struct sw_storage *s = &g->p->storages.v[storage];
   int part[MAX_CHOICES], n_parts = 0;
   const struct sw_touch *writer = life->touch;
-  if (life->kernel < 0 || life->by_host || life->outside || life->n_writes != 1 || !life->n_reads || writer->operand >= 0)
+  bool inside = life->kernel >= 0 && !life->by_host && !life->outside;
+  if (!inside || life->n_writes != 1 || !life->n_reads || writer->operand >= 0)
     return;
+  if (sw_layout_bytes(s->layout) > g->o->lx_bytes * g->o->cores)
+    return; /* has no room under any division */
   for (int i = 0; i < g->choices[writer->op].n; i++) {
     int number = parts_at(g, writer)[i], v = 0;
     while (v < n_parts && part[v] != number)
@@ -180,10 +183,9 @@ static void add_buffer(struct together *g, int storage, const struct sw_life *li
     add_pair(g, buffer, part, n_parts, &g->choices[life->touch[i].op], parts_at(g, &life->touch[i]));
 }
 
-/* An answer that is not proved is as legal as one that is; without any, every op keeps its own plan. */
 static void adopt(struct together *g, const struct sw_assign_result *r)
 {
-  for (int i = 0; r->labels && i < g->p->ops.n; i++) {
+  for (int i = 0; i < g->p->ops.n; i++) {
     const struct op_choices *c = &g->choices[i];
     struct sw_op_plan *plan = plan_of(g->p, i);
     memcpy(plan->split, c->division[r->labels[c->variable]].split, sizeof plan->split);
@@ -206,8 +208,11 @@ enum sw_rc sw_divide_together(struct sw_job *job, const struct sw_options *o, st
     SW_TRY(add_op(&g, i, w));
   for (int s = 0; o->lx && s < p->storages.n; s++)
     add_buffer(&g, s, &lives[s]);
-  SW_TRY(sw_assign_solve(job, g.problem, &options, &r));
-  adopt(&g, r);
+  /* An answer that is not proved is as legal as one that is; without any, every op keeps its own plan, so that whatever
+   * the solver has to say is no fault of the graph. */
+  struct sw_job quiet = {.arena = g.scratch, .cancel = job->cancel};
+  if (sw_assign_solve(&quiet, g.problem, &options, &r) == SW_OK && r->labels)
+    adopt(&g, r);
   sw_arena_free(g.scratch);
-  return SW_OK;
+  return sw_cancelled(job) ? sw_fail(job, SW_CANCELLED, "cancelled while dividing work over the cores") : SW_OK;
 }

@@ -109,9 +109,9 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
                         .cores = (int)o->cores,
                         .n_vars = op->n_loops,
                         .n_written = op->n_written,
-                        .whole_padded = o->profile == SW_PROFILE_BEST};
+                        .best = o->profile == SW_PROFILE_BEST};
   /* The reference plans cuts of padded conversions that emission then drops (superdsc.md 6.2). */
-  w->pads_output = op->op == SW_OP_EXP || (op->op == SW_OP_RESTICKIFY && w->whole_padded);
+  w->pads_output = op->op == SW_OP_EXP || (op->op == SW_OP_RESTICKIFY && w->best);
   describe_window(op, w);
   for (int v = 0; v < op->n_loops; v++) {
     w->var[v].name = names[v];

@@ -49,6 +49,11 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
     sw_jw_real(w, r->plan->predicted_ns);
   else
     sw_jw_null(w);
+  sw_jw_key(w, "reference_ns");
+  if (r->plan)
+    sw_jw_real(w, r->plan->reference_ns);
+  else
+    sw_jw_null(w);
   sw_jw_end_object(w);
 }
 

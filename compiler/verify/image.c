@@ -21,6 +21,35 @@ int64_t image_span(const struct image *im)
   return n;
 }
 
+/* The same host tensor with dims merged that the layout does not tell apart: no device dim steps by their stride, and
+ * the next inner dim fills it. A weight [64,3,8,8] on [3,64,64] / [64,192,1] is [64,3,64]. */
+static struct image merged(const struct image *im)
+{
+  struct image out = *im;
+  out.rank = 0;
+  for (int d = 0; d < im->rank; d++) {
+    if (im->size[d] == 1)
+      continue;
+    out.size[out.rank] = im->size[d];
+    out.stride[out.rank++] = im->stride[d];
+  }
+  for (int d = out.rank - 2; d >= 0; d--) {
+    bool is_stepped = false;
+    for (int j = 0; j < im->layout.rank; j++)
+      is_stepped |= im->layout.device_size[j] > 1 && im->layout.stride_map[j] == out.stride[d];
+    if (is_stepped || out.stride[d] != out.size[d + 1] * out.stride[d + 1])
+      continue;
+    out.size[d] *= out.size[d + 1];
+    out.stride[d] = out.stride[d + 1];
+    out.rank--;
+    for (int k = d + 1; k < out.rank; k++) {
+      out.size[k] = out.size[k + 1];
+      out.stride[k] = out.stride[k + 1];
+    }
+  }
+  return out;
+}
+
 /* Device dim j steps through host dim `dim` by `factor`; dim -1: it has no host counterpart. */
 struct match {
   int dim;
@@ -81,8 +110,9 @@ static int64_t logical(const char *arrangement, int64_t at)
 }
 
 /* Calls visit for every device element; host -1: a lane without an element. False: the layout can't be read. */
-static bool each(const struct image *im, void (*visit)(void *ctx, int64_t device, int64_t host), void *ctx)
+static bool each(const struct image *whole, void (*visit)(void *ctx, int64_t device, int64_t host), void *ctx)
 {
+  const struct image canonical = merged(whole), *im = &canonical;
   const struct image_layout *l = &im->layout;
   struct match match[16];
   int64_t at[16] = {0}, device = 0;

@@ -34,6 +34,7 @@ static void read_storage(struct sw_job *job, const json_t *o, struct sw_storage 
   struct sw_layout *l = SW_NEW(job->arena, struct sw_layout);
   struct sw_place *p = SW_NEW(job->arena, struct sw_place);
   s->name = text(o, "name");
+  s->input = -1;
   s->kind = !strcmp(text(o, "kind"), "scalar") ? SW_STORAGE_SCALAR : SW_STORAGE_TEMPORARY;
   s->dtype = sw_dtype_from_text(text(o, "dtype"));
   s->rank = ints(json_object_get(o, "size"), s->size);

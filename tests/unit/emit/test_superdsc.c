@@ -132,6 +132,17 @@ static void a_large_gap_is_counted_from_the_padded_size(void **state)
   sw_arena_free(job.arena);
 }
 
+/* 16 columns become rows 1..16 of 18; rounded up to 64 they would run over row 17 and the next image line. */
+static void a_restickify_into_a_slice_may_not_pad_rows(void **state)
+{
+  (void)state;
+  static const char *const sizes[] = {"1,64,64", "1,18,64"};
+  static const char *const inside[] = {"floor(c1/64)|c0|Mod(c1, 64)", "floor(c0/64)|c1 + 1|Mod(c0, 64)"};
+  static const char *const first[] = {"floor(c1/64)|c0|Mod(c1, 64)", "floor(c0/64)|c1|Mod(c0, 64)"};
+  refused_with("ReStickifyOpHBM", false, "c0,64,1;c1,16,1", sizes, inside, 2, "starts at 1");
+  refused_with("ReStickifyOpHBM", false, "c0,64,1;c1,16,1", sizes, first, 2, "48 rows of padding");
+}
+
 /* A whole-graph program of the reference (042) hands the matrix unit an operand with the wrong stick. */
 static void a_matmul_with_a_wrong_stick_is_refused(void **state)
 {
@@ -192,6 +203,7 @@ int main(void)
       cmocka_unit_test(cores_start_at_their_slices),
       cmocka_unit_test(a_gap_that_reads_in_two_ways_is_refused),
       cmocka_unit_test(a_large_gap_is_counted_from_the_padded_size),
+      cmocka_unit_test(a_restickify_into_a_slice_may_not_pad_rows),
       cmocka_unit_test(a_matmul_with_a_wrong_stick_is_refused),
       cmocka_unit_test(a_matmul_over_unpadded_rows_is_refused),
       cmocka_unit_test(a_constant_in_a_long_dim_is_refused),

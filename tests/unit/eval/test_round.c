@@ -37,6 +37,8 @@ static void float8_formats_end_where_they_should(void **state)
   assert_false(signbit(sw_round_to(SW_F8E4M3Z, -1e-9)));
   assert_true(sw_round_to(SW_F8E8M0, 3) == 4);
   assert_true(sw_round_to(SW_F8E8M0, 2.9) == 2);
+  assert_true(sw_round_to(SW_F8E8M0, 1e-300) == 0x1p-127);
+  assert_true(isnan(sw_round_to(SW_F8E8M0, 1e300)));
 }
 
 /* Every pattern of 8 and 16 bits is read and written back as it was; NaN becomes the one NaN of its format. */

@@ -16,7 +16,8 @@ static inline json_t *cases_of(struct sw_job *job, const char *key)
 {
   const char *text;
   size_t len;
-  assert_int_equal(sw_file_read(job, SW_SOURCE_DIR "/tests/data/work_division_cases.json", 1 << 20, &text, &len), SW_OK);
+  const char *path = SW_SOURCE_DIR "/tests/data/work_division_cases.json";
+  assert_int_equal(sw_file_read(job, path, 1 << 20, &text, &len), SW_OK);
   json_t *root = sw_json_parse(job, "cases", text, len, 1000000);
   assert_non_null(json_object_get(root, key));
   return json_object_get(root, key);

@@ -14,7 +14,8 @@ static struct sw_cost_op op_of(double read, double written, int n_in)
   return op;
 }
 
-static void set_matmul(struct sw_cost_op *op, double b, double m, double k, double n, int ms, int ns, int ks, double rate)
+static void set_matmul(struct sw_cost_op *op, double b, double m, double k, double n, int ms, int ns, int ks,
+                       double rate)
 {
   op->is_matmul = true;
   op->cores = ms * ns * ks;

@@ -91,7 +91,8 @@ static void check_split(const struct sw_work *w, const json_t *expected, const i
 /* Left out: plans of the reference's joint optimiser, and the hint cases (test_hints). */
 static bool is_planned_alone(const json_t *c)
 {
-  return strncmp(get_text(c, "decided_by"), "co-optimiser", 12) != 0 && strcmp(get_text(c, "decided_by"), "user hint") != 0;
+  const char *by = get_text(c, "decided_by");
+  return strncmp(by, "co-optimiser", 12) != 0 && strcmp(by, "user hint") != 0;
 }
 
 static void recorded_cases_get_the_recorded_splits(void **state)
@@ -325,6 +326,7 @@ static struct sw_work hint_work(struct sw_job *job, const json_t *c, struct sw_h
   size_t i;
   if (!w.cores)
     w.cores = 32;
+  w.out = (struct sw_work_tensor){.name = "y", .rank = 1, .device_size = {64}};
   json_object_foreach (json_object_get(c, "sizes"), name, n)
     add_var(&w, name, json_integer_value(n));
   json_array_foreach (ops_dims, i, n)
@@ -336,7 +338,8 @@ static struct sw_work hint_work(struct sw_job *job, const json_t *c, struct sw_h
       w.var[v].is_output |= !strcmp(json_string_value(n), w.var[v].name);
   }
   json_array_foreach (json_object_get(c, "hint"), i, n)
-    hint[w.n_hints++] = (struct sw_hint){json_string_value(json_array_get(n, 0)), json_integer_value(json_array_get(n, 1))};
+    hint[w.n_hints++] = (struct sw_hint){.var = json_string_value(json_array_get(n, 0)),
+                                         .slices = json_integer_value(json_array_get(n, 1))};
   w.hint = hint;
   return w;
 }
@@ -405,6 +408,28 @@ static void what_no_split_can_address_is_refused(void **state)
   sw_arena_free(job.arena);
 }
 
+/* The weight [4096, 51200] of section 19.3: 2 x 2 by the reference; in profile best all cores help. */
+static void what_the_span_has_cut_can_get_more_cores(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_work w = plain_work(32);
+  struct dim d[2] = {{4096, add_var(&w, "c0", 4096)}, {51200, add_var(&w, "c1", 51200)}};
+  struct dim turned[2] = {d[1], d[0]};
+  w.kind = SW_WORK_RESTICKIFY;
+  w.n_written = 2;
+  w.in[w.n_in++] = tensor_of("weight", turned, 2, 1, 64);
+  w.out = tensor_of("y", d, 2, 1, 64);
+  assert_int_equal(sw_work_settle(&job, &w), SW_OK);
+  int64_t split[SW_MAX_LOOPS];
+  assert_int_equal(sw_divide(&job, &w, split), SW_OK);
+  assert_true(split[0] == 2 && split[1] == 2);
+  w.best = true;
+  assert_int_equal(sw_divide(&job, &w, split), SW_OK);
+  assert_true(split[0] == 2 && split[1] == 16);
+  sw_arena_free(job.arena);
+}
+
 static void spans_are_those_of_the_page(void **state)
 {
   (void)state;
@@ -432,6 +457,7 @@ int main(void)
       cmocka_unit_test(dynamic_sizes_are_cut_by_their_granularity),
       cmocka_unit_test(given_splits_are_taken_or_refused),
       cmocka_unit_test(what_no_split_can_address_is_refused),
+      cmocka_unit_test(what_the_span_has_cut_can_get_more_cores),
       cmocka_unit_test(spans_are_those_of_the_page),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

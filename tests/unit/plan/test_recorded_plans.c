@@ -165,7 +165,8 @@ static bool read_op(struct recorded *r, const json_t *o, const char **vars)
   json_array_foreach (json_object_get(o, "reduction_ranges"), i, n)
     reduced += json_integer_value(n) > 1;
   op.n_written = op.n_loops - reduced;
-  op.out = read_index(json_string_value(json_array_get(json_object_get(o, "write_index"), 0)), (int)output, vars, op.n_loops);
+  const char *write = json_string_value(json_array_get(json_object_get(o, "write_index"), 0));
+  op.out = read_index(write, (int)output, vars, op.n_loops);
   json_array_foreach (json_object_get(o, "reads"), i, read) {
     int64_t storage = sw_map_get_str(&r->storages, text(read, "buffer"));
     if (storage >= 0 && op.n_in < SW_MAX_INPUTS && json_object_get(read, "index"))

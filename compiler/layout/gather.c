@@ -1,0 +1,123 @@
+/* What stands in front of gathers and scatters, and of conversions of float32, besides conversions of sticks. None of it
+ * moves a stick, and none of it is in the objective. Reference: layouts.md 4.11, 4.13. */
+#include "compiler/layout/choose.h"
+
+/* Whether the access reads all of its storage in the order of its dims. */
+static bool reads_all(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x)
+{
+  int l = 0;
+  for (int d = 0; d < s->rank; d++) {
+    if (s->size[d] == 1)
+      continue;
+    while (l < op->n_loops && !x->step[l])
+      l++;
+    if (l == op->n_loops || x->step[l] != s->stride[d] || op->range[l] != s->size[d])
+      return false;
+    l++;
+  }
+  return !x->offset;
+}
+
+/* Row numbers come from a tensor of their own: a row of a larger one is copied out first. They are read in whole sticks,
+ * so lanes without an element must hold the number of some row, too. */
+static void copy_row_numbers(struct sw_choosing *c, int op_i, int input)
+{
+  const struct sw_op *op = &c->p->ops.v[op_i];
+  const struct sw_access *x = &op->in[input];
+  struct sw_storage *s = &c->p->storages.v[x->storage];
+  struct sw_storage shape = {.dtype = s->dtype};
+  if (s->kind != SW_STORAGE_TEMPORARY && s->kind != SW_STORAGE_SCALAR && !s->has_pad_fill) {
+    s->has_pad_fill = true;
+    s->pad_fill = 0;
+  }
+  struct sw_op copy = {.op = SW_OP_IDENTITY, .role = SW_ROLE_PADDING, .n_in = 1, .source = op->source};
+  struct sw_access reads = {.index_input = -1};
+  if (s->kind == SW_STORAGE_SCALAR || reads_all(s, op, x))
+    return;
+  copy.in[0] = (struct sw_access){.storage = x->storage, .offset = x->offset, .index_input = -1};
+  copy.out = (struct sw_access){.index_input = -1};
+  int64_t step = 1;
+  for (int l = op->n_loops - 1; l >= 0; l--)
+    if (x->step[l]) {
+      reads.step[l] = step;
+      step *= op->range[l];
+    }
+  for (int l = 0; l < op->n_loops; l++)
+    if (x->step[l]) {
+      int d = copy.n_loops++;
+      copy.range[d] = shape.size[d] = op->range[l];
+      copy.in[0].step[d] = x->step[l];
+      copy.out.step[d] = shape.stride[d] = reads.step[l];
+    }
+  copy.n_written = shape.rank = copy.n_loops;
+  struct sw_seen seen = sw_layout__see(s->layout, &copy, &copy.in[0], SW_OFFSET_EXACT);
+  if (!seen.formed || seen.stick.class > SW_STICK_LOOP)
+    return; /* what writes the kernel says so */
+  const char *name = s->name;
+  int at = sw_layout__add_storage(c, &shape, sw_arena_printf(c->job->arena, "%s:rows", name));
+  sw_layout__place_default(c, at);
+  copy.out.storage = reads.storage = at;
+  sw_layout__add_op(c, &copy, sw_arena_printf(c->job->arena, "row numbers %s", name));
+  c->p->ops.v[op_i].in[input] = reads;
+}
+
+/* The dim that is indexed comes first on the device. */
+static void rows_first(struct sw_choosing *c, int op_i, int input)
+{
+  const struct sw_op *op = &c->p->ops.v[op_i];
+  int storage = op->in[input].storage, at = -1;
+  struct sw_storage s = c->p->storages.v[storage];
+  struct sw_seen seen = sw_layout__see(s.layout, op, &op->in[input], SW_OFFSET_EXACT);
+  for (int j = 0; seen.formed && j < s.layout->rank; j++)
+    if (seen.coord[j].index)
+      at = j;
+  struct sw_layout front;
+  if (at <= 0 || !sw_layout__converted(&s, s.layout, sw_layout__stick_dim(&s, s.layout), at, &front))
+    return;
+  int copy = sw_layout__add_storage(c, &s, sw_arena_printf(c->job->arena, "%s:rows", s.name));
+  c->p->storages.v[copy].layout = sw_arena_copy(c->job->arena, &front, 1, sizeof front);
+  struct sw_op move = sw_layout__whole_copy(c, storage, copy);
+  move.source = c->p->ops.v[op_i].source;
+  sw_layout__add_op(c, &move, sw_arena_printf(c->job->arena, "relayout %s", s.name));
+  c->p->ops.v[op_i].in[input].storage = copy;
+}
+
+void sw_layout__prepare_gather(struct sw_choosing *c, int op_i)
+{
+  for (int k = 0; k < c->p->ops.v[op_i].n_in; k++)
+    if (c->p->ops.v[op_i].in[k].index_input >= 0) {
+      copy_row_numbers(c, op_i, c->p->ops.v[op_i].in[k].index_input);
+      if (!c->best)
+        rows_first(c, op_i, k);
+    }
+  if (c->p->ops.v[op_i].out.index_input >= 0)
+    copy_row_numbers(c, op_i, c->p->ops.v[op_i].out.index_input);
+}
+
+/* A float16 stick is made of two float32 sticks. [4,96] in 3 float32 tiles lacks the last: it is copied into 4. */
+void sw_layout__complete_pairs(struct sw_choosing *c, int op_i)
+{
+  const struct sw_op *op = &c->p->ops.v[op_i];
+  if (op->op != SW_OP_FP32TODL16)
+    return;
+  int storage = op->in[0].storage, tiles = -1;
+  struct sw_storage s = c->p->storages.v[storage];
+  struct sw_seen seen = sw_layout__see(s.layout, op, &op->in[0], SW_OFFSET_EXACT);
+  struct sw_layout l = *s.layout;
+  if (seen.stick.class != SW_STICK_LOOP || op->range[seen.stick.loop] <= 32)
+    return;
+  for (int j = 0; j < l.rank - 1; j++)
+    for (int t = 0; t < seen.coord[j].n; t++)
+      if (seen.coord[j].term[t].loop == seen.stick.loop)
+        tiles = j;
+  if (tiles < 0 || l.device_size[tiles] % 2 == 0)
+    return;
+  l.device_size[tiles]++;
+  int copy = sw_layout__add_storage(c, &s, sw_arena_printf(c->job->arena, "%s:pairs", s.name));
+  c->p->storages.v[copy].layout = sw_arena_copy(c->job->arena, &l, 1, sizeof l);
+  struct sw_op move = sw_layout__whole_copy(c, storage, copy);
+  move.role = SW_ROLE_PADDING;
+  move.source = op->source;
+  sw_layout__add_op(c, &move, sw_arena_printf(c->job->arena, "pairs of %s", s.name));
+  c->p->ops.v[op_i].in[0].storage = copy;
+}
