@@ -1,7 +1,6 @@
 #include "compiler/emit/emit.h"
 
 #include "base/map.h"
-#include "compiler/emit/align.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -62,7 +61,8 @@ struct op_spec {
   const struct sw_program *p;
   const struct sw_op *op;
   const struct numbering *numbers;
-  struct sw_align_tensor t[SW_MAX_INPUTS + 1];
+  struct sw_normal_input t[SW_MAX_INPUTS + 1];
+  const char *row_number[SW_MAX_INPUTS + 1]; /* name of the index tensor that a tensor is read through */
   int storage[SW_MAX_INPUTS + 1];
   int n;
 };
@@ -72,7 +72,7 @@ static const struct sw_access *access_of(const struct sw_op *op, int i)
   return i < op->n_in ? &op->in[i] : &op->out;
 }
 
-static bool has_row_number(const struct sw_align_tensor *t)
+static bool has_row_number(const struct sw_normal_input *t)
 {
   for (int j = 0; j < t->layout->rank; j++)
     if (t->coord[j].index)
@@ -92,9 +92,8 @@ static enum sw_rc add_tensor(struct op_spec *s, int i)
 {
   const struct sw_access *x = access_of(s->op, i);
   const struct sw_storage *storage = &s->p->storages.v[x->storage];
-  struct sw_align_tensor *t = &s->t[s->n];
+  struct sw_normal_input *t = &s->t[s->n];
   struct sw_fault *f = NULL;
-  t->name = storage->name;
   t->layout = sw_emit_layout(s->job->arena, storage);
   if (!t->layout)
     f = sw_fault(s->job, SW_INTERNAL, "%s has no layout", storage->name);
@@ -109,7 +108,7 @@ static enum sw_rc add_tensor(struct op_spec *s, int i)
     return f->rc;
   }
   if (x->index_input >= 0)
-    t->row_number = index_name(s, access_of(s->op, x->index_input)->storage);
+    s->row_number[s->n] = index_name(s, access_of(s->op, x->index_input)->storage);
   s->storage[s->n++] = x->storage;
   return SW_OK;
 }
@@ -142,7 +141,7 @@ static enum sw_rc collect(struct op_spec *s)
   return SW_OK;
 }
 
-static int stick_loop(const struct sw_align_tensor *t)
+static int stick_loop(const struct sw_normal_input *t)
 {
   const struct sw_coord *c = &t->coord[t->layout->rank - 1];
   return c->n ? c->term[0].loop : -1;
@@ -154,41 +153,28 @@ static const char *op_name(const struct op_spec *s)
 {
   if (s->op->op != SW_OP_IDENTITY && s->op->op != SW_OP_RESTICKIFY)
     return sw_device_op_name(s->op->op);
-  const struct sw_align_tensor *from = &s->t[s->n - 2], *to = &s->t[s->n - 1];
+  const struct sw_normal_input *from = &s->t[s->n - 2], *to = &s->t[s->n - 1];
   bool gathers = has_row_number(from) || has_row_number(to);
   bool moves = !gathers && stick_loop(from) >= 0 && stick_loop(from) != stick_loop(to);
   return sw_device_op_name(moves ? SW_OP_RESTICKIFY : SW_OP_IDENTITY);
 }
 
-/* Ops work on whole sticks: lanes behind the last element are written too. Where a slice ends inside a stick of a
- * longer row, these lanes are somebody's elements. Columns 0..99 of 200 would destroy 100..127. */
 static enum sw_rc check_write(const struct op_spec *s)
 {
-  const struct sw_align_tensor *t = &s->t[s->n - 1];
+  const struct sw_normal_input *t = &s->t[s->n - 1];
   const struct sw_storage *storage = &s->p->storages.v[s->storage[s->n - 1]];
-  const struct sw_layout *l = t->layout;
-  int64_t e = sw_format_eps(l->format), first = 0;
-  int loop = stick_loop(t);
-  if (loop < 0)
+  struct sw_written_part part;
+  if (!sw_write_ends_inside(s->op, t->layout, t->coord, storage, &part))
     return SW_OK;
-  for (int j = 0; j < l->rank - 1; j++)
-    if (l->stride_map[j] == e * l->stride_map[l->rank - 1])
-      first = t->coord[j].constant * e;
-  int64_t end = first + s->op->range[loop];
-  for (int d = 0; d < storage->rank; d++) {
-    if (storage->stride[d] != l->stride_map[l->rank - 1] || storage->size[d] <= end || end % e == 0)
-      continue;
-    struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED,
-                                  "%s: elements %" PRId64 "..%" PRId64 " of %" PRId64
-                                  " are written, but sticks of %" PRId64 " are written whole",
-                                  storage->name, first, end - 1, storage->size[d], e);
-    f->node = s->op->name;
-    f->tensor = storage->name;
-    f->source = s->op->source;
-    f->advice = "end the slice at a multiple of the stick, or put the stick on another dim";
-    return SW_UNSUPPORTED;
-  }
-  return SW_OK;
+  struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED,
+                                "%s: elements %" PRId64 "..%" PRId64 " of %" PRId64
+                                " are written, but sticks of %d are written whole",
+                                storage->name, part.first, part.end - 1, part.size, sw_format_eps(t->layout->format));
+  f->node = s->op->name;
+  f->tensor = storage->name;
+  f->source = s->op->source;
+  f->advice = "end the slice at a multiple of the stick, or put the stick on another dim";
+  return SW_UNSUPPORTED;
 }
 
 static void allocate(const struct op_spec *s, int i, struct sw_spec_arg *a)
@@ -199,11 +185,42 @@ static void allocate(const struct op_spec *s, int i, struct sw_spec_arg *a)
   a->is_input = i < s->n - 1;
   a->format = s->t[i].layout->format;
   a->arrangement = s->t[i].layout->arrangement;
-  a->storage = s->t[i].name;
+  a->storage = s->p->storages.v[storage].name;
   a->name = s->t[i].is_index ? index_name(s, storage) : NULL;
   a->alloc = kind == SW_PLACE_HBM ? SW_ALLOC_HBM : kind == SW_PLACE_POOL ? SW_ALLOC_POOL : SW_ALLOC_LX;
   a->arg_index = kind == SW_PLACE_HBM ? (int)sw_map_get(&s->numbers->of, &storage, sizeof storage) : -1;
   a->address = kind == SW_PLACE_HBM ? a->arg_index : place->offset;
+}
+
+static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
+{
+  struct sw_arena *a = s->job->arena;
+  struct sw_normal normal;
+  if (!sw_normal_form(a, s->op, s->op->plan->split, s->t, s->n, &normal)) {
+    const char *name = s->p->storages.v[s->storage[normal.culprit]].name;
+    struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED, "%s: %s", name, normal.why);
+    f->node = s->op->name;
+    f->tensor = name;
+    f->source = s->op->source;
+    f->advice = normal.advice;
+    return SW_UNSUPPORTED;
+  }
+  for (int i = 0; i < normal.space.n; i++) {
+    const struct sw_normal_symbol *x = &normal.space.v[i];
+    *SW_PUSH(a, &spec->space) = (struct sw_spec_symbol){
+        .name = sw_arena_printf(a, "%c%d", x->is_new ? 'z' : 'c', x->number), .range = x->range, .split = x->split};
+  }
+  for (int i = 0; i < s->n; i++) {
+    struct sw_spec_arg *x = &spec->args.v[i];
+    const struct sw_normal_tensor *t = &normal.tensor[i];
+    x->rank = t->rank;
+    memcpy(x->device_size, t->size, sizeof t->size);
+    memcpy(x->coord, t->coord, sizeof t->coord);
+    for (int j = 0; j < t->rank; j++)
+      if (t->coord[j].form == SW_COORD_INDIRECT)
+        x->coord[j].name = s->row_number[i];
+  }
+  return SW_OK;
 }
 
 static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
@@ -228,7 +245,7 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
   for (int i = 0; i < s->n; i++)
     allocate(s, i, SW_PUSH(s->job->arena, &spec->args));
   *out = spec;
-  return sw_align(s->job, op, op->plan->split, s->t, s->n, spec);
+  return normalise(s, spec);
 }
 
 enum sw_rc sw_kernel_specs(struct sw_job *job, const struct sw_program *p, const struct sw_plan *plan, int kernel,

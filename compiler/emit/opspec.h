@@ -3,22 +3,7 @@
 #define SW_EMIT_OPSPEC_H
 
 #include "base/files.h"
-#include "compiler/layout/layout.h"
-
-enum sw_coord_form {
-  SW_COORD_CONST,    /* k */
-  SW_COORD_SYMBOL,   /* s + k */
-  SW_COORD_FLOOR,    /* floor(s/e) + k */
-  SW_COORD_MOD,      /* Mod(s, e) */
-  SW_COORD_INDIRECT, /* IndirectAccess(name) */
-};
-
-struct sw_spec_coord {
-  enum sw_coord_form form;
-  int symbol;       /* entry of the iteration space */
-  int64_t e, k;
-  const char *name; /* of the index tensor */
-};
+#include "compiler/layout/normal.h"
 
 enum sw_alloc_kind { SW_ALLOC_HBM, SW_ALLOC_LX, SW_ALLOC_POOL };
 
@@ -28,8 +13,8 @@ struct sw_spec_arg {
   enum sw_format format;
   enum sw_arrangement arrangement;
   int rank;
-  int64_t device_size[16];
-  struct sw_spec_coord coord[16];
+  int64_t device_size[SW_NORMAL_RANK];
+  struct sw_spec_coord coord[SW_NORMAL_RANK];
   enum sw_alloc_kind alloc;
   int64_t address;         /* arg_index for HBM, else bytes */
   const char *name;        /* index tensors, else NULL */

@@ -156,17 +156,12 @@ static const char *describe(const struct sw_names *names, const struct sw_arg *a
                          names->graph->values.v[a->value].name);
 }
 
-static struct sw_fault *misfit(struct sw_names *names, const struct sw_node *node, const char *source,
-                               const char *text)
+static void misfit(struct sw_names *names, const struct sw_node *node, const char *text)
 {
-  struct sw_fault *f = sw_fault(names->job, SW_INVALID, "%s: %s", node->target, text);
-  f->node = node->name;
-  f->source = source;
-  return f;
+  sw_fault(names->job, SW_INVALID, "%s: %s", node->target, text)->node = node->name;
 }
 
-void sw_graph__bind(struct sw_names *names, struct sw_node *node, const struct sw_written *w, int n,
-                    const char *source)
+void sw_graph__bind(struct sw_names *names, struct sw_node *node, const struct sw_written *w, int n)
 {
   struct sw_arena *a = names->job->arena;
   const struct sw_schema *s = node->schema;
@@ -183,18 +178,18 @@ void sw_graph__bind(struct sw_names *names, struct sw_node *node, const struct s
   for (int i = 0; i < n; i++) {
     int k = slot_of(s, &w[i], i);
     if (k < 0 && w[i].name)
-      misfit(names, node, source, sw_arena_printf(a, "has no argument %s", w[i].name));
+      misfit(names, node, sw_arena_printf(a, "has no argument %s", w[i].name));
     else if (k < 0)
-      misfit(names, node, source, sw_arena_printf(a, "takes fewer positional arguments than %d", i + 1));
+      misfit(names, node, sw_arena_printf(a, "takes fewer positional arguments than %d", i + 1));
     else if (node->args[k].given)
-      misfit(names, node, source, sw_arena_printf(a, "argument %s is given twice", s->args[k].name));
+      misfit(names, node, sw_arena_printf(a, "argument %s is given twice", s->args[k].name));
     if (k < 0 || node->args[k].given)
       continue;
     struct sw_arg *arg = &node->args[k];
     *arg = w[i].arg;
     arg->given = true;
     if (!fit(names, arg, sw_schema__type(s->args[k].type)))
-      misfit(names, node, source,
+      misfit(names, node,
              sw_arena_printf(a, "argument %s is %s, expected %s", s->args[k].name, describe(names, arg),
                              s->args[k].type));
   }
@@ -203,7 +198,7 @@ void sw_graph__bind(struct sw_names *names, struct sw_node *node, const struct s
     if (!arg->given && s->args[k].has_default)
       *arg = s->args[k].def;
     else if (!arg->given)
-      misfit(names, node, source, sw_arena_printf(a, "argument %s is missing", s->args[k].name));
+      misfit(names, node, sw_arena_printf(a, "argument %s is missing", s->args[k].name));
     arg->name = s->args[k].name;
   }
 }

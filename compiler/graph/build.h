@@ -55,8 +55,7 @@ struct sw_written {
 
 /* Gives the node its arguments: in the schema's order with defaults filled in, or as written when node->schema is
  * NULL. Numbers take the schema's form: 2 for a float is 2.0, 1 for an int[2] is [1, 1]. Every misfit is a fault. */
-void sw_graph__bind(struct sw_names *names, struct sw_node *node, const struct sw_written *w, int n,
-                    const char *source);
+void sw_graph__bind(struct sw_names *names, struct sw_node *node, const struct sw_written *w, int n);
 
 /* The overload of `packet` ("aten.add") that fits the arguments best, or NULL when none or several do; then `why` says
  * so. */

@@ -188,8 +188,11 @@ static void read_node_args(struct sw_reader *r, const struct sw_at *at, const js
     good = name && arg && sw_program__arg(r, &arg_at, arg, &w[i].arg) && good;
   }
   struct sw_node *node = &r->names.graph->nodes.v[number];
+  int n_faults = r->doc->job->faults.n;
   if (good)
-    sw_graph__bind(&r->names, node, w, (int)n, sw_program__pointer(r, &inputs_at));
+    sw_graph__bind(&r->names, node, w, (int)n);
+  for (int i = n_faults; i < r->doc->job->faults.n; i++)
+    r->doc->job->faults.v[i].source = sw_program__pointer(r, &inputs_at);
 }
 
 /* -- inputs and outputs -- */

@@ -49,13 +49,22 @@ static const char *type_name(json_type t)
   return names[t];
 }
 
+/* Strings are C strings everywhere behind this file. */
+static bool has_nul(struct sw_reader *r, const struct sw_at *at, const json_t *string)
+{
+  if (strlen(json_string_value(string)) == json_string_length(string))
+    return false;
+  sw_program__fault(r, at, SW_UNSUPPORTED, "a string with \\u0000 in it is not supported");
+  return true;
+}
+
 const json_t *sw_program__member(struct sw_reader *r, const struct sw_at *at, const json_t *object, const char *key,
                                  json_type type)
 {
   const json_t *v = json_object_get(object, key);
-  if (v && json_typeof(v) == type)
-    return v;
   struct sw_at here = {at, key, 0};
+  if (v && json_typeof(v) == type)
+    return type == JSON_STRING && has_nul(r, &here, v) ? NULL : v;
   if (v)
     sw_program__fault(r, &here, SW_INVALID, "%s expected, %s found", type_name(type), type_name(json_typeof(v)));
   else
@@ -366,7 +375,7 @@ static bool element(struct sw_reader *r, const struct sw_at *at, enum element of
     if (!json_is_string(j))
       return wrong(r, at, "string");
     out->s = sw_arena_strdup(r->doc->job->arena, json_string_value(j));
-    return true;
+    return !has_nul(r, at, j);
   case NUMBER:
     return number_or_name(r, at, j, out);
   case DTYPE:

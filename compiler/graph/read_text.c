@@ -211,9 +211,11 @@ static bool node(struct sw_text *t, const char *label, const int *results, int n
       return sw_text__fail(t, "%s", why);
     n->target = n->schema->target;
   }
-  const char *where = sw_arena_printf(t->job->arena, "line %d", t->line);
   bool good = end_of_statement(t, n);
-  sw_graph__bind(&t->scope->names, n, w.list.v, w.list.n, where);
+  int n_faults = t->job->faults.n;
+  sw_graph__bind(&t->scope->names, n, w.list.v, w.list.n);
+  for (int i = n_faults; i < t->job->faults.n; i++)
+    t->job->faults.v[i].source = sw_arena_printf(t->job->arena, "line %d", t->line);
   place_view(t, n);
   return good;
 }

@@ -320,6 +320,8 @@ static const struct {
     {"size", PROGRAM("8", ADD ", " MUL, "\"p_w\": " F16_2x3 ", \"x\": " F16_2x3 ", \"add\": "
      META("6", "[" N(2) ", " N(4) "]", "[" N(4) ", " N(1) "]") ", \"mul\": " F16_2x3, ""),
      "aten.add.Tensor gives size [2,3], but add is declared [2,4]", "add"},
+    {"NUL", PROGRAM("8", ADD ", " NODE("torch.ops.aten.neg.default", "{\"as_string\": \"a\\u0000b\"}", T("mul")), VALUES, ""),
+     "a string with \\u0000 in it", "/graph_module/graph/nodes/1/inputs/0/arg/as_string"},
     {"syntax", "{\"graph_module\": ", "program: line 1 column", NULL},
     {"duplicate key", "{\"graph_module\": {}, \"graph_module\": {}}", "duplicate", NULL},
     {"nothing", "{}", "object is missing", "/graph_module"},

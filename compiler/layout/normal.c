@@ -1,4 +1,4 @@
-#include "compiler/emit/align.h"
+#include "compiler/layout/normal.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +16,7 @@
  * Unlike the reference, a step (every second row) becomes a dim of its own with a symbol of range 1, so that its
  * position is counted like any other; and carries between the pieces of a dim are refused. */
 
-enum { MAX_PIECES = 16, MAX_POINTS = 16 };
+enum { MAX_PIECES = SW_NORMAL_RANK, MAX_POINTS = 16 };
 
 /* A piece of a device dim: start + (loop mod `mod`) div `den`, or a fixed place (loop -1), or a row number. */
 struct piece {
@@ -41,9 +41,10 @@ struct shape {
 };
 
 struct align {
-  struct sw_job *job;
+  struct sw_arena *arena; /* of the result */
+  struct sw_normal *out;
   const struct sw_op *op;
-  const struct sw_align_tensor *t;
+  const struct sw_normal_input *t;
   struct shape *shape;
   int n;
   /* where loops are cut: point[l][0] = 1 < .. < point[l][n_points - 1] = range */
@@ -54,30 +55,28 @@ struct align {
   int n_units;
 };
 
-static enum sw_rc refuse(struct align *a, int i, const char *what, const char *advice)
+static bool refuse(struct align *a, int i, const char *why, const char *advice)
 {
-  struct sw_fault *f = sw_fault(a->job, SW_UNSUPPORTED, "%s: %s", a->t[i].name, what);
-  f->node = a->op->name;
-  f->tensor = a->t[i].name;
-  f->source = a->op->source;
-  f->advice = advice;
-  return SW_UNSUPPORTED;
+  a->out->culprit = i;
+  a->out->why = why;
+  a->out->advice = advice;
+  return false;
 }
 
 static const char copy_first[] = "copy the tensor (contiguous, clone) before this op";
 
 /* -- cutting dims into pieces (3.7.1) -- */
 
-static enum sw_rc add_piece(struct align *a, int i, struct piece p)
+static bool add_piece(struct align *a, int i, struct piece p)
 {
   struct shape *s = &a->shape[i];
   if (s->n == MAX_PIECES)
     return refuse(a, i, "more than 16 pieces of device dims", copy_first);
   s->v[s->n++] = p;
-  return SW_OK;
+  return true;
 }
 
-static enum sw_rc add_unit(struct align *a, int i, int64_t extent, int64_t start)
+static bool add_unit(struct align *a, int i, int64_t extent, int64_t start)
 {
   struct shape *s = &a->shape[i];
   return add_piece(a, i, (struct piece){.extent = extent, .loop = -1, .start = start, .unit = s->n_units++});
@@ -91,7 +90,7 @@ static int64_t most(const struct align *a, const struct sw_term *t)
 }
 
 /* One device dim that is not the stick: a sum of terms, biggest unit outermost. */
-static enum sw_rc cut_dim(struct align *a, int i, int64_t extent, const struct sw_coord *c)
+static bool cut_dim(struct align *a, int i, int64_t extent, const struct sw_coord *c)
 {
   struct sw_term term[4];
   int n = c->n;
@@ -105,14 +104,14 @@ static enum sw_rc cut_dim(struct align *a, int i, int64_t extent, const struct s
     return n || c->constant ? refuse(a, i, "a row number with something added to it", copy_first)
                             : add_piece(a, i, (struct piece){.extent = extent, .loop = -1, .unit = -1, .is_row = true});
   if (!n)
-    return extent > 1 ? add_unit(a, i, extent, c->constant) : SW_OK;
+    return extent <= 1 || add_unit(a, i, extent, c->constant);
   int64_t rest = c->constant;
   for (int k = 0; k < n; k++) {
     const struct sw_term *t = &term[k];
     int64_t range = a->op->range[t->loop];
     if ((t->num != 1 && t->den != 1) || extent % t->num)
       return refuse(a, i,
-                    sw_arena_printf(a->job->arena, "steps of %" PRId64 "/%" PRId64 " in a device dim of %" PRId64,
+                    sw_arena_printf(a->arena, "steps of %" PRId64 "/%" PRId64 " in a device dim of %" PRId64,
                                     t->num, t->den, extent),
                     copy_first);
     struct piece p = {.extent = extent / t->num,
@@ -124,13 +123,14 @@ static enum sw_rc cut_dim(struct align *a, int i, int64_t extent, const struct s
     rest %= t->num;
     if (p.start + most(a, t) >= p.extent)
       return refuse(a, i, "loops that carry into each other within one device dim", copy_first);
-    SW_TRY(add_piece(a, i, p));
+    if (!add_piece(a, i, p))
+      return false;
     extent = t->num;
   }
-  return extent > 1 ? add_unit(a, i, extent, rest) : SW_OK;
+  return extent <= 1 || add_unit(a, i, extent, rest);
 }
 
-static enum sw_rc cut_tensor(struct align *a, int i)
+static bool cut_tensor(struct align *a, int i)
 {
   const struct sw_layout *l = a->t[i].layout;
   const struct sw_coord *c = a->t[i].coord, *lane = &c[l->rank - 1];
@@ -141,10 +141,11 @@ static enum sw_rc cut_tensor(struct align *a, int i)
       (lane->n && lane->term[0].mod && lane->term[0].mod != s->eps))
     return refuse(a, i, "an access that starts or steps inside a stick", "convert the tensor to another stick dim");
   for (int j = 0; j < l->rank - 1; j++)
-    SW_TRY(cut_dim(a, i, l->device_size[j], &c[j]));
+    if (!cut_dim(a, i, l->device_size[j], &c[j]))
+      return false;
   if (s->n_units > a->n_units)
     a->n_units = s->n_units;
-  return SW_OK;
+  return true;
 }
 
 /* Two neighbours that are the upper and the lower part of one loop are one dim (3.7.2): d0 div 4 over d0 mod 4. */
@@ -184,7 +185,7 @@ static bool add_point(struct align *a, int loop, int64_t at)
   return true;
 }
 
-static enum sw_rc cut_loops(struct align *a)
+static bool cut_loops(struct align *a)
 {
   for (int l = 0; l < a->op->n_loops; l++) {
     add_point(a, l, 1);
@@ -209,16 +210,16 @@ static enum sw_rc cut_loops(struct align *a)
       for (int q = 1; q < a->n_points[l]; q++)
         if (a->point[l][q] % a->point[l][q - 1])
           return refuse(a, i,
-                        sw_arena_printf(a->job->arena, "a loop of %" PRId64 " that would be cut into parts of %" PRId64
+                        sw_arena_printf(a->arena, "a loop of %" PRId64 " that would be cut into parts of %" PRId64
                                         " and %" PRId64,
                                         a->op->range[l], a->point[l][q - 1], a->point[l][q]),
                         copy_first);
       if (k < 0 && a->n_points[l] > 2 && a->point[l][1] % s->eps)
         return refuse(a, i,
-                      sw_arena_printf(a->job->arena, "a stick that would be cut at element %" PRId64, a->point[l][1]),
+                      sw_arena_printf(a->arena, "a stick that would be cut at element %" PRId64, a->point[l][1]),
                       copy_first);
     }
-  return SW_OK;
+  return true;
 }
 
 static int64_t gcd(int64_t x, int64_t y)
@@ -231,13 +232,10 @@ static int64_t gcd(int64_t x, int64_t y)
   return x;
 }
 
-static int add_symbol(struct align *a, struct sw_spec *spec, const char *letter, int number, int64_t range,
-                      int64_t split)
+static int add_symbol(struct align *a, bool is_new, int number, int64_t range, int64_t split)
 {
-  struct sw_spec_symbol *s = SW_PUSH(a->job->arena, &spec->space);
-  *s = (struct sw_spec_symbol){
-      .name = sw_arena_printf(a->job->arena, "%s%d", letter, number), .range = range, .split = split};
-  return spec->space.n - 1;
+  *SW_PUSH(a->arena, &a->out->space) = (struct sw_normal_symbol){is_new, number, range, split};
+  return a->out->space.n - 1;
 }
 
 /* Elements a core may not share: a stick where the loop is somebody's stick. */
@@ -274,7 +272,7 @@ static void order_loops(const struct sw_op *op, int *order)
 }
 
 /* The first part of a loop keeps its name, the others follow it. The cores go to the outer parts first. */
-static void make_symbols(struct align *a, const int64_t *split, struct sw_spec *spec)
+static void make_symbols(struct align *a, const int64_t *split)
 {
   int next = 0, order[SW_MAX_LOOPS];
   order_loops(a->op, order);
@@ -282,36 +280,36 @@ static void make_symbols(struct align *a, const int64_t *split, struct sw_spec *
     int l = order[i];
     const int64_t *p = a->point[l];
     int n = a->n_points[l] - 1;
-    int64_t left = split[l], part[MAX_POINTS];
+    int64_t left = split ? split[l] : 1, part[MAX_POINTS];
     for (int k = n - 1; k >= 0; k--) {
       int64_t length = p[k + 1] / p[k], e = k ? 1 : grain(a, l);
       part[k] = n == 1 ? left : gcd(left, (length + e - 1) / e);
       left /= part[k];
     }
     for (int k = 0; k < n; k++)
-      a->symbol[l][k] = add_symbol(a, spec, k ? "z" : "c", k ? next++ : i, p[k + 1] / p[k], part[k]);
+      a->symbol[l][k] = add_symbol(a, k > 0, k ? next++ : i, p[k + 1] / p[k], part[k]);
   }
   for (int k = 0; k < a->n_units; k++)
-    a->unit[k] = add_symbol(a, spec, "z", next++, 1, 1);
+    a->unit[k] = add_symbol(a, true, next++, 1, 1);
 }
 
 /* -- writing the pieces over the symbols (3.7.4) -- */
 
-static enum sw_rc put(struct align *a, int i, int64_t size, struct sw_spec_coord c)
+static bool put(struct align *a, int i, int64_t size, struct sw_spec_coord c)
 {
   struct shape *s = &a->shape[i];
   if (s->rank == MAX_PIECES - 1)
     return refuse(a, i, "more than 16 device dims", copy_first);
   s->size[s->rank] = size;
   s->coord[s->rank++] = c;
-  return SW_OK;
+  return true;
 }
 
-static enum sw_rc put_piece(struct align *a, int i, const struct piece *p)
+static bool put_piece(struct align *a, int i, const struct piece *p)
 {
   const struct shape *s = &a->shape[i];
   if (p->is_row)
-    return put(a, i, p->extent, (struct sw_spec_coord){.form = SW_COORD_INDIRECT, .name = a->t[i].row_number});
+    return put(a, i, p->extent, (struct sw_spec_coord){.form = SW_COORD_INDIRECT});
   if (p->loop < 0)
     return put(a, i, p->extent,
                (struct sw_spec_coord){.form = SW_COORD_SYMBOL, .symbol = a->unit[p->unit], .k = p->start});
@@ -325,7 +323,7 @@ static enum sw_rc put_piece(struct align *a, int i, const struct piece *p)
       continue;
     int64_t below = low / p->den; /* elements of the piece inside this part */
     if (left % below)
-      return refuse(a, i, sw_arena_printf(a->job->arena, "a device dim of %" PRId64 " that would be cut at %" PRId64,
+      return refuse(a, i, sw_arena_printf(a->arena, "a device dim of %" PRId64 " that would be cut at %" PRId64,
                                           p->extent, below),
                     copy_first);
     struct sw_spec_coord c = {.form = SW_COORD_SYMBOL, .symbol = a->symbol[p->loop][k], .k = start / below};
@@ -334,10 +332,11 @@ static enum sw_rc put_piece(struct align *a, int i, const struct piece *p)
       c.e = s->eps;
     }
     start %= below;
-    SW_TRY(put(a, i, left / below, c));
+    if (!put(a, i, left / below, c))
+      return false;
     left = below;
   }
-  return start ? refuse(a, i, "a start that carries between the parts of a loop", copy_first) : SW_OK;
+  return !start || refuse(a, i, "a start that carries between the parts of a loop", copy_first);
 }
 
 static void put_first(struct shape *s, struct sw_spec_coord c)
@@ -369,7 +368,7 @@ static int placeholder(const struct shape *s)
   return -1;
 }
 
-static enum sw_rc level(struct align *a, const struct sw_spec_coord *lanes)
+static bool level(struct align *a, const struct sw_spec_coord *lanes)
 {
   const struct sw_spec_coord zero = {.form = SW_COORD_CONST};
   int rank = 0;
@@ -391,11 +390,11 @@ static enum sw_rc level(struct align *a, const struct sw_spec_coord *lanes)
       s->coord[placeholder(s)] =
           (struct sw_spec_coord){.form = SW_COORD_FLOOR, .symbol = lanes[i].symbol, .e = s->eps};
   }
-  return SW_OK;
+  return true;
 }
 
 /* Every tensor but index tensors counts every fixed place; what it lacks is a dim of one element, outermost. */
-static enum sw_rc add_missing_units(struct align *a, int i)
+static bool add_missing_units(struct align *a, int i)
 {
   struct shape *s = &a->shape[i];
   for (int k = a->n_units - 1; k >= s->n_units && !a->t[i].is_index; k--) {
@@ -403,49 +402,54 @@ static enum sw_rc add_missing_units(struct align *a, int i)
       return refuse(a, i, "more than 16 device dims", copy_first);
     put_first(s, (struct sw_spec_coord){.form = SW_COORD_SYMBOL, .symbol = a->unit[k]});
   }
-  return SW_OK;
+  return true;
 }
 
-enum sw_rc sw_align(struct sw_job *job, const struct sw_op *op, const int64_t *split, const struct sw_align_tensor *t,
-                    int n, struct sw_spec *spec)
+static bool align(struct align *a, const int64_t *split, struct sw_spec_coord *lanes)
 {
-  struct sw_arena *scratch = sw_arena_new(job->arena, 0);
-  struct align *a = SW_NEW(scratch, struct align);
-  struct sw_spec_coord *lanes = SW_NEW_N(scratch, struct sw_spec_coord, n);
-  *a = (struct align){.job = job, .op = op, .t = t, .n = n, .shape = SW_NEW_N(scratch, struct shape, n)};
-  enum sw_rc worst = SW_OK;
-  for (int i = 0; i < n; i++) {
-    enum sw_rc rc = cut_tensor(a, i);
-    worst = rc > worst ? rc : worst;
+  for (int i = 0; i < a->n; i++) {
+    if (!cut_tensor(a, i))
+      return false;
     fuse(&a->shape[i]);
   }
-  if (worst == SW_OK)
-    worst = cut_loops(a);
-  if (worst == SW_OK)
-    make_symbols(a, split, spec);
-  for (int i = 0; i < n && worst == SW_OK; i++) {
+  if (!cut_loops(a))
+    return false;
+  make_symbols(a, split);
+  for (int i = 0; i < a->n; i++) {
     struct shape *s = &a->shape[i];
-    for (int k = 0; k < s->n && worst == SW_OK; k++)
-      worst = put_piece(a, i, &s->v[k]);
-    if (worst == SW_OK)
-      worst = add_missing_units(a, i);
+    for (int k = 0; k < s->n; k++)
+      if (!put_piece(a, i, &s->v[k]))
+        return false;
+    if (!add_missing_units(a, i))
+      return false;
     lanes[i] = (struct sw_spec_coord){.form = s->stick < 0 ? SW_COORD_CONST : SW_COORD_MOD};
     if (s->stick >= 0) {
       lanes[i].symbol = a->symbol[s->stick][0];
       lanes[i].e = s->eps;
     }
   }
-  if (worst == SW_OK)
-    worst = level(a, lanes);
-  for (int i = 0; i < n && worst == SW_OK; i++) {
-    struct sw_spec_arg *x = &spec->args.v[i];
+  return level(a, lanes);
+}
+
+bool sw_normal_form(struct sw_arena *arena, const struct sw_op *op, const int64_t *split,
+                    const struct sw_normal_input *t, int n, struct sw_normal *out)
+{
+  struct sw_arena *scratch = sw_arena_new(arena, 0);
+  struct align *a = SW_NEW(scratch, struct align);
+  struct sw_spec_coord *lanes = SW_NEW_N(scratch, struct sw_spec_coord, n);
+  *out = (struct sw_normal){.tensor = SW_NEW_N(arena, struct sw_normal_tensor, n)};
+  *a = (struct align){
+      .arena = arena, .out = out, .op = op, .t = t, .n = n, .shape = SW_NEW_N(scratch, struct shape, n)};
+  bool ok = align(a, split, lanes);
+  for (int i = 0; i < n && ok; i++) {
+    struct sw_normal_tensor *x = &out->tensor[i];
     const struct shape *s = &a->shape[i];
     x->rank = s->rank + 1;
-    memcpy(x->device_size, s->size, (size_t)s->rank * sizeof *s->size);
+    memcpy(x->size, s->size, (size_t)s->rank * sizeof *s->size);
     memcpy(x->coord, s->coord, (size_t)s->rank * sizeof *s->coord);
-    x->device_size[s->rank] = s->eps;
+    x->size[s->rank] = s->eps;
     x->coord[s->rank] = lanes[i];
   }
   sw_arena_free(scratch);
-  return worst;
+  return ok;
 }
