@@ -123,7 +123,7 @@ struct sw_choice {
   const char *solver, *stopped_by;
   int n_variables, n_labels, n_presolved, n_islands, n_distinct, n_eliminated, n_glpk_calls, max_width;
   int64_t n_glpk_nodes;
-  const char *problem; /* the assignment problem as JSON when options ask for a dump, else NULL */
+  const char *problem; /* the assignment problem as JSON: a variable a storage, layouts as labels; NULL before there is one */
 };
 
 /* Candidates for every storage, the assignment problem, its solution, conversions and padding ops inserted. Afterwards

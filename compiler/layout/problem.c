@@ -163,14 +163,24 @@ static void add_variable(struct building *b, int storage)
     b->unary[storage][i] = sw_layout__padding_cost(c, storage, &c->candidates[storage].v[i]);
 }
 
+/* The label's name in the problem: unlike the text of a pin it tells arrangements apart. */
+static const char *label_name(struct sw_arena *a, const struct sw_layout *l)
+{
+  const char *text = sw_layout_text(a, l);
+  return l->arrangement == SW_EA_STANDARD ? text : sw_arena_printf(a, "%s/%s", text, sw_arrangement_name(l->arrangement));
+}
+
 static void hand_over(struct building *b)
 {
   struct sw_choosing *c = b->c;
   struct sw_problem *q = b->q;
   struct sw_assign_problem *a = q->assign;
   for (int v = 0; v < q->n_variables; v++) {
-    int s = q->storage[v];
-    sw_assign_add_variable(a, c->p->storages.v[s].name, c->candidates[s].n, NULL, b->unary[s]);
+    int s = q->storage[v], n = c->candidates[s].n;
+    const char **labels = SW_NEW_N(c->arena, const char *, n);
+    for (int i = 0; i < n; i++)
+      labels[i] = label_name(c->arena, &c->candidates[s].v[i]);
+    sw_assign_add_variable(a, c->p->storages.v[s].name, n, labels, b->unary[s]);
   }
   for (int i = 0; i < q->moves.n; i++) {
     const struct sw_move *m = &q->moves.v[i];

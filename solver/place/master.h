@@ -29,6 +29,7 @@ struct sw_master {
   bool *merged; /* per edge: the child takes the parent's slot */
   int64_t value, bound;
   int n_rows, n_columns;
+  bool used_glpk;
   char message[128]; /* of GLPK when it stopped */
 };
 

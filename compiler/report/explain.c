@@ -1,0 +1,285 @@
+#include "compiler/report/explain.h"
+
+#include "base/files.h"
+#include "solver/assign/assign.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A layout that the storage may have, and the best plan in which it does. */
+struct candidate {
+  const char *layout;
+  bool chosen, possible;
+  int64_t cost;        /* of that plan */
+  int own_conversions; /* copies of this storage in it */
+  int conversions;     /* all copies in it */
+};
+
+struct explaining {
+  struct sw_job *job;
+  const char *name;
+  const json_t *result, *storage, *op;
+  const char *unit;
+  int64_t cost;
+  struct candidate *candidates;
+  int n_candidates;
+};
+
+static const json_t *named(const json_t *list, const char *name)
+{
+  size_t i;
+  json_t *e;
+  json_array_foreach (list, i, e) {
+    const char *s = json_string_value(json_object_get(e, "name"));
+    if (s && !strcmp(s, name))
+      return e;
+  }
+  return NULL;
+}
+
+static const json_t *read_document(struct sw_job *job, const char *dir, const char *file, const char **text, size_t *len)
+{
+  char *path = sw_arena_printf(job->arena, "%s/%s", dir, file);
+  if (sw_file_read(job, path, (size_t)1 << 31, text, len) != SW_OK)
+    return NULL;
+  return sw_json_parse(job, file, *text, *len, 500000000);
+}
+
+/* "device_size:4,128,64/stride_map:64,256,1", with the arrangement behind it unless standard: how problem.json names
+ * labels. */
+static const char *layout_text(struct sw_arena *a, const json_t *l)
+{
+  static const char *const keys[] = {"device_size", "stride_map"};
+  struct sw_buf b = {.arena = a};
+  for (int k = 0; k < 2; k++) {
+    size_t i;
+    json_t *n;
+    sw_buf_printf(&b, "%s%s:", k ? "/" : "", keys[k]);
+    json_array_foreach (json_object_get(l, keys[k]), i, n)
+      sw_buf_printf(&b, "%s%" PRId64, i ? "," : "", (int64_t)json_integer_value(n));
+  }
+  const char *arrangement = json_string_value(json_object_get(l, "element_arrangement"));
+  if (arrangement && strcmp(arrangement, "STANDARD"))
+    sw_buf_printf(&b, "/%s", arrangement);
+  return sw_buf_text(&b);
+}
+
+static void solve_forced(struct explaining *x, struct sw_assign_problem *p, int variable, int label, struct candidate *c)
+{
+  struct sw_assign_variable *v = &p->variables.v[variable];
+  const int64_t *before = v->cost;
+  struct sw_arena *scratch = sw_arena_new(x->job->arena, 0);
+  struct sw_job job = {.arena = scratch, .cancel = x->job->cancel};
+  int64_t *cost = SW_NEW_N(scratch, int64_t, v->n_labels);
+  for (int i = 0; i < v->n_labels; i++)
+    cost[i] = i == label ? (before ? before[i] : 0) : SW_ASSIGN_INF;
+  v->cost = cost;
+  struct sw_assign_options o = sw_assign_defaults();
+  struct sw_assign_result *r;
+  if (sw_assign_solve(&job, p, &o, &r) == SW_OK && r->labels) {
+    c->possible = true;
+    c->cost = r->cost;
+    c->conversions = r->conversions.n;
+    for (int i = 0; i < r->conversions.n; i++)
+      c->own_conversions += r->conversions.v[i].producer == variable;
+  }
+  v->cost = before;
+  sw_arena_free(scratch);
+}
+
+static enum sw_rc force_each(struct explaining *x, const char *dir)
+{
+  const char *text;
+  size_t len;
+  if (sw_file_read(x->job, sw_arena_printf(x->job->arena, "%s/problem.json", dir), (size_t)1 << 31, &text, &len) != SW_OK)
+    return x->job->worst;
+  struct sw_assign_problem *p = sw_assign_read(x->job, text, len);
+  if (!p)
+    return x->job->worst;
+  const char *now = layout_text(x->job->arena, json_object_get(x->storage, "layout"));
+  for (int v = 0; v < p->variables.n; v++) {
+    const struct sw_assign_variable *variable = &p->variables.v[v];
+    if (!variable->name || strcmp(variable->name, x->name))
+      continue;
+    x->n_candidates = variable->n_labels;
+    x->candidates = SW_NEW_N(x->job->arena, struct candidate, x->n_candidates);
+    for (int i = 0; i < x->n_candidates; i++) {
+      x->candidates[i].layout = variable->labels[i];
+      x->candidates[i].chosen = !strcmp(variable->labels[i], now);
+      solve_forced(x, p, v, i, &x->candidates[i]);
+    }
+  }
+  return SW_OK;
+}
+
+/* The cheapest candidate with fewer copies of this storage than the chosen one has; NULL: none. */
+static const struct candidate *remedy(const struct explaining *x)
+{
+  const struct candidate *chosen = NULL, *best = NULL;
+  for (int i = 0; i < x->n_candidates; i++)
+    if (x->candidates[i].chosen)
+      chosen = &x->candidates[i];
+  for (int i = 0; i < x->n_candidates && chosen; i++) {
+    const struct candidate *c = &x->candidates[i];
+    if (c->possible && c->own_conversions < chosen->own_conversions && (!best || c->cost < best->cost))
+      best = c;
+  }
+  return best;
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+  const char *s = json_string_value(json_object_get(o, key));
+  return s ? s : "-";
+}
+
+static void numbers(struct sw_buf *out, const json_t *list)
+{
+  size_t i;
+  json_t *n;
+  sw_buf_puts(out, "[");
+  json_array_foreach (list, i, n)
+    sw_buf_printf(out, "%s%" PRId64, i ? "," : "", (int64_t)json_integer_value(n));
+  sw_buf_puts(out, "]");
+}
+
+static void text_storage(const struct explaining *x, struct sw_buf *out)
+{
+  const json_t *s = x->storage, *place = json_object_get(s, "place");
+  sw_buf_printf(out, "storage     %s: %s %s", x->name, text_of(s, "kind"), text_of(s, "dtype"));
+  numbers(out, json_object_get(s, "size"));
+  sw_buf_printf(out, "%s\nlayout      %s\n", json_is_true(json_object_get(s, "pinned")) ? ", pinned" : "",
+                layout_text(x->job->arena, json_object_get(s, "layout")));
+  const char *where = json_object_iter_key(json_object_iter((json_t *)(intptr_t)place));
+  sw_buf_printf(out, "place       %s", where ? where : "host memory");
+  if (json_is_string(json_object_get(s, "not_in_lx")))
+    sw_buf_printf(out, "; not in the scratchpad: %s", text_of(s, "not_in_lx"));
+  sw_buf_puts(out, "\n");
+  for (int i = 0; i < x->n_candidates; i++) {
+    const struct candidate *c = &x->candidates[i];
+    sw_buf_printf(out, "%s %s: ", c->chosen ? "chosen     " : "candidate  ", c->layout);
+    if (c->possible)
+      sw_buf_printf(out, "best plan costs %" PRId64 " %s (%+" PRId64 "), %d copies of it, %d in all\n", c->cost, x->unit,
+                    c->cost - x->cost, c->own_conversions, c->conversions);
+    else
+      sw_buf_puts(out, "no plan has it\n");
+  }
+  size_t i;
+  json_t *v;
+  bool has_conversion = false;
+  json_array_foreach (json_object_get(x->result, "conversions"), i, v) {
+    if (strcmp(text_of(v, "storage"), x->name))
+      continue;
+    has_conversion = true;
+    sw_buf_printf(out, "converted   to %s, %" PRId64 " elements: %s\n",
+                  layout_text(x->job->arena, json_object_get(v, "to")),
+                  (int64_t)json_integer_value(json_object_get(v, "elements")), text_of(v, "reason"));
+  }
+  const struct candidate *r = has_conversion ? remedy(x) : NULL;
+  if (r)
+    sw_buf_printf(out, "remedy      pin %s=%s: %d copies of it, the whole plan %+" PRId64 " %s\n", x->name, r->layout,
+                  r->own_conversions, r->cost - x->cost, x->unit);
+  else if (has_conversion)
+    sw_buf_puts(out, "remedy      no layout of this storage alone needs fewer copies\n");
+}
+
+static void text_op(const struct explaining *x, struct sw_buf *out)
+{
+  const json_t *op = x->op, *time = json_object_get(op, "time");
+  size_t i;
+  json_t *node;
+  sw_buf_printf(out, "op          %s: %s", x->name, text_of(op, "device_op"));
+  if (json_is_string(json_object_get(op, "source")))
+    sw_buf_printf(out, ", %s", text_of(op, "source"));
+  sw_buf_puts(out, "\nnodes      ");
+  json_array_foreach (json_object_get(op, "nodes"), i, node)
+    sw_buf_printf(out, " %s", json_string_value(node));
+  sw_buf_puts(out, "\nloops       ");
+  numbers(out, json_object_get(op, "loops"));
+  sw_buf_puts(out, " split ");
+  numbers(out, json_object_get(op, "split"));
+  sw_buf_printf(out, " over %d cores, kernel %d\n", (int)json_integer_value(json_object_get(op, "cores")),
+                (int)json_integer_value(json_object_get(op, "kernel")));
+  sw_buf_printf(out, "predicted   %.1f ns: compute %.1f, HBM %.1f, LX %.1f, overhead %.1f\n",
+                json_number_value(json_object_get(op, "predicted_ns")), json_number_value(json_object_get(time, "compute")),
+                json_number_value(json_object_get(time, "hbm")), json_number_value(json_object_get(time, "lx")),
+                json_number_value(json_object_get(time, "overhead")));
+}
+
+static void raw(struct sw_jw *w, const char *key, const json_t *v)
+{
+  sw_jw_key(w, key);
+  char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
+  if (!text) {
+    sw_jw_null(w);
+    return;
+  }
+  sw_buf_puts(w->out, text);
+  free(text);
+  w->after_key = false;
+  w->need_comma = true;
+}
+
+static void as_document(const struct explaining *x, struct sw_buf *out)
+{
+  struct sw_jw w = {.out = out, .indent = 1};
+  sw_jw_object(&w);
+  sw_jw_kstr(&w, "format", "stickwright.explanation/1");
+  sw_jw_kstr(&w, "name", x->name);
+  raw(&w, "storage", x->storage);
+  raw(&w, "op", x->op);
+  sw_jw_kstr(&w, "unit", x->unit);
+  sw_jw_kint(&w, "cost", x->cost);
+  sw_jw_key(&w, "candidates");
+  sw_jw_array(&w);
+  for (int i = 0; i < x->n_candidates; i++) {
+    const struct candidate *c = &x->candidates[i];
+    sw_jw_object(&w);
+    sw_jw_kstr(&w, "layout", c->layout);
+    sw_jw_kbool(&w, "chosen", c->chosen);
+    sw_jw_key(&w, "cost");
+    if (c->possible)
+      sw_jw_int(&w, c->cost);
+    else
+      sw_jw_null(&w);
+    sw_jw_kint(&w, "own_conversions", c->own_conversions);
+    sw_jw_kint(&w, "conversions", c->conversions);
+    sw_jw_end_object(&w);
+  }
+  sw_jw_end_array(&w);
+  const struct candidate *r = remedy(x);
+  sw_jw_kstr(&w, "remedy", r ? r->layout : NULL);
+  sw_jw_end_object(&w);
+  sw_buf_puts(out, "\n");
+}
+
+enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, bool as_json, struct sw_buf *out)
+{
+  const char *text;
+  size_t len;
+  struct explaining x = {.job = job, .name = name};
+  x.result = read_document(job, dir, "result.json", &text, &len);
+  if (!x.result)
+    return job->worst;
+  x.storage = named(json_object_get(x.result, "storages"), name);
+  x.op = named(json_object_get(x.result, "ops"), name);
+  x.unit = text_of(json_object_get(x.result, "objective"), "unit");
+  x.cost = json_integer_value(json_object_get(json_object_get(x.result, "objective"), "value"));
+  if (!x.storage && !x.op) {
+    sw_fault(job, SW_NO_INPUT, "%s: no storage or op of this result is called %s", dir, name)->advice =
+        "result.json lists them";
+    return SW_NO_INPUT;
+  }
+  if (x.storage)
+    SW_TRY(force_each(&x, dir));
+  if (as_json) {
+    as_document(&x, out);
+    return SW_OK;
+  }
+  if (x.storage)
+    text_storage(&x, out);
+  if (x.op)
+    text_op(&x, out);
+  return SW_OK;
+}

@@ -1,0 +1,12 @@
+/* Why something in a result directory is as it is. Reads result.json and problem.json; the model is not needed. */
+#ifndef SW_EXPLAIN_H
+#define SW_EXPLAIN_H
+
+#include "base/json.h"
+
+/* NAME is a storage or an op of the result. A storage: its layout and place, every candidate with the cost of the best
+ * plan that has it (the problem solved again with that label forced), its conversions and what would remove them. An
+ * op: its nodes, source, split, time. SW_NO_INPUT when nothing has that name. */
+enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, bool as_json, struct sw_buf *out);
+
+#endif
