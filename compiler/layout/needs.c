@@ -71,9 +71,9 @@ bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_
 {
   struct sw_coord host[SW_MAX_RANK];
   int d = sw_layout__stick_dim(s, l), loop = seen->stick.loop;
-  if (!seen->formed || loop < 0 || d < 0 || op->range[loop] % sw_format_eps(l->format) == 0)
+  if (!seen->formed || d < 0 || (loop >= 0 && op->range[loop] % sw_format_eps(l->format) == 0))
     return true;
-  return sw_layout__host_coords(s, op, &op->out, SW_OFFSET_EXACT, host) &&
+  return loop >= 0 && sw_layout__host_coords(s, op, &op->out, SW_OFFSET_EXACT, host) &&
          host[d].constant + op->range[loop] >= s->size[d];
 }
 
@@ -85,7 +85,7 @@ bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op,
     return false;
   if (c->best && op->out.index_input >= 0 && !seen->coord[0].index)
     return false;
-  if (c->best && !sw_layout__writes_whole_sticks(&c->p->storages.v[op->out.storage], op, l, seen))
+  if (!sw_layout__writes_whole_sticks(&c->p->storages.v[op->out.storage], op, l, seen))
     return false;
   if (is_matmul(op)) {
     int n = sw_layout__matmul_n(op);

@@ -98,7 +98,7 @@ static bool is_host_float(struct lower *l)
   const struct sw_node *n = lw_node(l);
   const struct sw_value *v = lw_value(l, 0);
   bool any = false;
-  if (!l->best || !v || v->kind != SW_VALUE_TENSOR || (v->dtype != SW_F32 && !is_half(v->dtype)) || lw_node_writes(l, l->node))
+  if (!l->best || !v || v->kind != SW_VALUE_TENSOR || (v->dtype != SW_F32 && !is_half(v->dtype)))
     return false;
   for (int k = 0; k < n->n_args; k++) {
     const struct sw_arg *a = &n->args[k];

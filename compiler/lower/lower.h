@@ -47,6 +47,8 @@ struct lw_operation {
   bool half_only;      /* the device computes it in fp16 only */
 };
 
+/* Each element of the result depends on the elements at its own place alone. */
+bool lw_is_elementwise(const struct lw_operation *o);
 extern const struct lw_operation lw_operations[];
 extern const int lw_n_operations;
 
@@ -66,9 +68,9 @@ struct lw_value {
 
 /* A node whose result is that of a composite operation spelled out before it (pattern.c). */
 struct lw_match {
-  enum { LW_MATCH_ATTENTION, LW_MATCH_SILU } kind;
+  enum { LW_MATCH_ATTENTION, LW_MATCH_SILU, LW_MATCH_SOFTPLUS } kind;
   int q, k, v, mask; /* values, -1: none; silu has q only */
-  double scale;
+  double scale;   /* of softplus: its threshold */
   bool precision; /* the graph computes it in float32 */
 };
 
