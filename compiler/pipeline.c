@@ -109,7 +109,7 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
   out->result_len = b.n;
   sw_files_add(job, &out->files, "result.json", out->result, out->result_len);
   if (rc == SW_OK)
-    sw_files_add(job, &out->files, "problem.json", out->choice->problem, strlen(out->choice->problem));
+    sw_files_add(job, &out->files, "layout_problem.json", out->choice->problem, strlen(out->choice->problem));
   add_stats(&r);
   return rc;
 }

@@ -271,11 +271,28 @@ static void order_loops(const struct sw_op *op, int *order)
   }
 }
 
+/* Core numbers count the loops that are split in their order. */
+static bool renumbers_cores(const struct sw_op *op, const int64_t *split, const int *order)
+{
+  int last = -1;
+  for (int i = 0; i < op->n_loops; i++) {
+    if (split[order[i]] == 1)
+      continue;
+    if (order[i] < last)
+      return true;
+    last = order[i];
+  }
+  return false;
+}
+
 /* The first part of a loop keeps its name, the others follow it. The cores go to the outer parts first. */
-static void make_symbols(struct align *a, const int64_t *split)
+static void make_symbols(struct align *a, const int64_t *split, bool keeps_cores)
 {
   int next = 0, order[SW_MAX_LOOPS];
   order_loops(a->op, order);
+  if (keeps_cores && split && renumbers_cores(a->op, split, order))
+    for (int l = 0; l < a->op->n_loops; l++)
+      order[l] = l;
   for (int i = 0; i < a->op->n_loops; i++) {
     int l = order[i];
     const int64_t *p = a->point[l];
@@ -405,7 +422,7 @@ static bool add_missing_units(struct align *a, int i)
   return true;
 }
 
-static bool align(struct align *a, const int64_t *split, struct sw_spec_coord *lanes)
+static bool align(struct align *a, const int64_t *split, bool keeps_cores, struct sw_spec_coord *lanes)
 {
   for (int i = 0; i < a->n; i++) {
     if (!cut_tensor(a, i))
@@ -414,7 +431,7 @@ static bool align(struct align *a, const int64_t *split, struct sw_spec_coord *l
   }
   if (!cut_loops(a))
     return false;
-  make_symbols(a, split);
+  make_symbols(a, split, keeps_cores);
   for (int i = 0; i < a->n; i++) {
     struct shape *s = &a->shape[i];
     for (int k = 0; k < s->n; k++)
@@ -431,7 +448,7 @@ static bool align(struct align *a, const int64_t *split, struct sw_spec_coord *l
   return level(a, lanes);
 }
 
-bool sw_normal_form(struct sw_arena *arena, const struct sw_op *op, const int64_t *split,
+bool sw_normal_form(struct sw_arena *arena, const struct sw_op *op, const int64_t *split, bool keeps_cores,
                     const struct sw_normal_input *t, int n, struct sw_normal *out)
 {
   struct sw_arena *scratch = sw_arena_new(arena, 0);
@@ -440,7 +457,7 @@ bool sw_normal_form(struct sw_arena *arena, const struct sw_op *op, const int64_
   *out = (struct sw_normal){.tensor = SW_NEW_N(arena, struct sw_normal_tensor, n)};
   *a = (struct align){
       .arena = arena, .out = out, .op = op, .t = t, .n = n, .shape = SW_NEW_N(scratch, struct shape, n)};
-  bool ok = align(a, split, lanes);
+  bool ok = align(a, split, keeps_cores, lanes);
   for (int i = 0; i < n && ok; i++) {
     struct sw_normal_tensor *x = &out->tensor[i];
     const struct shape *s = &a->shape[i];

@@ -54,6 +54,8 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
 enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
 {
   struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
+  if (o->profile == SW_PROFILE_BEST && o->lx)
+    sw_tile(job, o, p);
   SW_TRY(sw_cut_pieces(job, o, p));
   SW_TRY(sw_divide_program(job, o, p));
   sw_cut_kernels(job, o, p, plan);
