@@ -89,6 +89,8 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
   enum sw_rc rc = SW_OK;
   for (int i = 0; i < SW_N_PASSES && rc == SW_OK; i++) {
     double start = now();
+    if (in->on_pass)
+      in->on_pass(in->ctx, passes[i].name);
     rc = passes[i].run(&r);
     out->seconds[i] = now() - start;
     if (rc == SW_OK && sw_cancelled(job))
