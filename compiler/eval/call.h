@@ -54,7 +54,8 @@ struct sw_call {
 };
 
 /* Records a fault with the node's name and leaves the op. */
-_Noreturn void sw_call_stop(struct sw_call *c, enum sw_rc rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void sw_call_stop(struct sw_call *c, enum sw_rc rc, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Leaves the op because its results would not fit. */
 _Noreturn void sw_call_over_limit(struct sw_call *c);
 /* Leaves the op; the fault is recorded already. */

@@ -97,7 +97,9 @@ void sw_op_while_loop(struct sw_call *c)
     drop(more);
     if (!goes_on)
       break;
-    if (round == MAX_ROUNDS || sw_cancelled(c->eval->job))
+    if (sw_cancelled(c->eval->job))
+      sw_call_stop(c, SW_CANCELLED, "cancelled");
+    if (round == MAX_ROUNDS)
       sw_call_stop(c, SW_LIMIT, "the loop has not ended after %d rounds", round);
     struct values next = run(c, body, args, n);
     drop(carried);

@@ -115,7 +115,8 @@ void sw_op_convolution(struct sw_call *c)
   struct sw_tensor sum = sw_call_new(c, SW_F64, 2 + dims, size);
   int64_t in_group = n_in / groups, out_group = n_out / groups, taps = volume(g.taps), places = volume(g.places);
   double *image = sw_call_get(c, &x), *weight = sw_call_get(c, &w), *turned = NULL;
-  double *matrix = sw_call_reals(c, sw_call_product(c, 3, (int64_t[]){transposed ? out_group : in_group, taps, places}));
+  int64_t matrix_size[] = {transposed ? out_group : in_group, taps, places};
+  double *matrix = sw_call_reals(c, sw_call_product(c, 3, matrix_size));
   if (transposed)
     turned = sw_call_reals(c, in_group * out_group * taps);
   for (int64_t b = 0; b < batch; b++)

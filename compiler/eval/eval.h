@@ -1,8 +1,8 @@
 /* The meaning of a graph on the host: every node computed as PyTorch would. Used to fold constant subgraphs and to
- * check what the compiler emits.
+ * check what the compiler emits. docs/evaluator.md
  *
  * Folding: sw_eval_new, sw_eval_load or sw_eval_set for the inputs that are known, sw_eval_node for the nodes whose
- * arguments are, sw_eval_value to look at the result. A whole run: sw_eval_set for the user inputs, then sw_eval_all. */
+ * arguments are, sw_eval_value to look at the result. A whole run: sw_eval_set for the user inputs, sw_eval_all. */
 #ifndef SW_EVAL_H
 #define SW_EVAL_H
 

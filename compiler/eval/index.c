@@ -231,7 +231,8 @@ void sw_op_index_write(struct sw_call *c)
     source = scaled;
   }
   for (int64_t i = 0; i < n; i++) {
-    struct sw_tensor to = sw_tensor_at(&out, dim, checked(c, v[i], out.size[dim])), from = sw_tensor_at(&source, dim, i);
+    struct sw_tensor to = sw_tensor_at(&out, dim, checked(c, v[i], out.size[dim]));
+    struct sw_tensor from = sw_tensor_at(&source, dim, i);
     put(c, &to, &from, c->op->what == SW_INDEX_ADD);
   }
 }
@@ -248,7 +249,8 @@ void sw_op_view_scatter(struct sw_call *c)
 /* The next elements of the source where the mask is true. */
 void sw_op_masked_scatter(struct sw_call *c)
 {
-  struct sw_tensor self = sw_call_tensor(c, "self"), mask = sw_call_tensor(c, "mask"), source = sw_call_tensor(c, "source");
+  struct sw_tensor self = sw_call_tensor(c, "self"), mask = sw_call_tensor(c, "mask");
+  struct sw_tensor source = sw_call_tensor(c, "source");
   int64_t size[SW_MAX_RANK], at = 0, have = sw_tensor_elements(&source);
   int rank = sw_call_broadcast(c, size, sw_call_broadcast(c, size, 0, &self), &mask);
   struct sw_tensor out = sw_call_out(c, 0, rank, size);

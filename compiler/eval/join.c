@@ -124,7 +124,7 @@ void sw_op_flip(struct sw_call *c)
   sw_call_copy(c, &out, &from);
 }
 
-/* Elements move on by `shifts` along `dims`, those beyond the end to the start; without dims in the flattened tensor. */
+/* Elements move on by `shifts` along `dims`, those beyond the end to the start; without dims in the flat tensor. */
 void sw_op_roll(struct sw_call *c)
 {
   struct sw_tensor t = sw_call_tensor(c, "self"), v = t;

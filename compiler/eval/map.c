@@ -310,7 +310,8 @@ void sw_op_gelu(struct sw_call *c)
 void sw_op_div_mode(struct sw_call *c)
 {
   const char *mode = sw_call_text(c, "rounding_mode", "");
-  map_args(c, !strcmp(mode, "floor") ? SW_K_div_floor : !strcmp(mode, "trunc") ? SW_K_div_trunc : SW_K_div, "self other");
+  bool floors = !strcmp(mode, "floor"), truncates = !strcmp(mode, "trunc");
+  map_args(c, floors ? SW_K_div_floor : truncates ? SW_K_div_trunc : SW_K_div, "self other");
 }
 
 void sw_op_bitwise_not(struct sw_call *c)

@@ -22,7 +22,8 @@ static double *vector(struct sw_call *c, const char *name, int64_t n)
     return NULL;
   struct sw_tensor t = sw_call_tensor(c, name);
   if (sw_tensor_elements(&t) != n)
-    sw_call_stop(c, SW_INVALID, "%s has %lld elements, not %lld", name, (long long)sw_tensor_elements(&t), (long long)n);
+    sw_call_stop(c, SW_INVALID, "%s has %lld elements, not %lld", name, (long long)sw_tensor_elements(&t),
+                 (long long)n);
   return sw_call_get(c, &t);
 }
 
@@ -51,7 +52,8 @@ void sw_op_layer_norm(struct sw_call *c)
   struct sw_tensor x = sw_call_tensor(c, "input");
   int64_t n, size[SW_MAX_RANK];
   int dims = normalized(c, &x, &n);
-  double eps = sw_call_real(c, "eps"), *v = sw_call_get(c, &x), *weight = vector(c, "weight", n), *bias = vector(c, "bias", n);
+  double eps = sw_call_real(c, "eps"), *v = sw_call_get(c, &x);
+  double *weight = vector(c, "weight", n), *bias = vector(c, "bias", n);
   int64_t rows = n ? sw_tensor_elements(&x) / n : 0;
   double *means = sw_call_reals(c, rows), *rstds = sw_call_reals(c, rows);
   for (int64_t r = 0; r < rows; r++) {
@@ -112,7 +114,8 @@ void sw_op_group_norm(struct sw_call *c)
   int64_t batch = x.size[0], n_ch = x.size[1], groups = instance ? n_ch : sw_call_int(c, c->op->args);
   if (groups <= 0 || n_ch % groups)
     sw_call_stop(c, SW_INVALID, "%lld channels in %lld groups", (long long)n_ch, (long long)groups);
-  double eps = sw_call_real(c, "eps"), *v = sw_call_get(c, &x), *weight = vector(c, "weight", n_ch), *bias = vector(c, "bias", n_ch);
+  double eps = sw_call_real(c, "eps"), *v = sw_call_get(c, &x);
+  double *weight = vector(c, "weight", n_ch), *bias = vector(c, "bias", n_ch);
   int64_t n = batch && groups ? sw_tensor_elements(&x) / (batch * groups) : 0, per_channel = n / (n_ch / groups);
   double *means = sw_call_reals(c, batch * groups), *rstds = sw_call_reals(c, batch * groups);
   for (int64_t g = 0; g < batch * groups; g++) {
@@ -173,7 +176,8 @@ void sw_op_batch_norm(struct sw_call *c)
   for (int d = 2; d < x.rank; d++)
     inner *= x.size[d];
   bool from_input = c->op->what == SW_BATCH_INPUT || (c->op->what == SW_BATCH_ARG && sw_call_bool(c, "training"));
-  double eps = sw_call_real(c, "eps"), *v = sw_call_get(c, &x), *weight = vector(c, "weight", n_ch), *bias = vector(c, "bias", n_ch);
+  double eps = sw_call_real(c, "eps"), *v = sw_call_get(c, &x);
+  double *weight = vector(c, "weight", n_ch), *bias = vector(c, "bias", n_ch);
   double *means = from_input ? sw_call_reals(c, n_ch) : vector(c, "running_mean", n_ch);
   double *variances = from_input ? sw_call_reals(c, n_ch) : vector(c, "running_var", n_ch);
   if (!means || !variances)

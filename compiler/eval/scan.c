@@ -61,9 +61,12 @@ static void logcumsumexp(const struct sw_row *in, struct sw_row *out, int64_t *f
   (void)from;
   double sum = -(double)INFINITY; /* log of the sum so far */
   for (int64_t i = 0; i < in->n; i++) {
-    double high = fmax(sum, in->real[i]), low = fmin(sum, in->real[i]);
-    sum = isinf(high) ? high : high + log1p(exp(low - high));
-    out->real[i] = isnan(in->real[i]) ? in->real[i] : sum;
+    double x = in->real[i], high = x > sum ? x : sum, low = x > sum ? sum : x;
+    if (isnan(x) || isnan(sum))
+      sum = (double)NAN;
+    else
+      sum = isinf(high) ? high : high + log1p(exp(low - high));
+    out->real[i] = sum;
   }
 }
 

@@ -118,7 +118,8 @@ static enum sw_scatter named(struct sw_call *c)
 /* Sums are kept in double until the end, so the order of hits does not show in the rounding. */
 void sw_op_scatter(struct sw_call *c)
 {
-  struct sw_tensor self = sw_call_tensor(c, "self"), index = sw_call_tensor(c, "index"), src = sw_call_tensor(c, c->op->args);
+  struct sw_tensor self = sw_call_tensor(c, "self"), index = sw_call_tensor(c, "index");
+  struct sw_tensor src = sw_call_tensor(c, c->op->args);
   enum sw_scatter how = c->op->what == SW_SCATTER_NAMED ? named(c) : (enum sw_scatter)c->op->what;
   bool fresh = c->op->what == SW_SCATTER_NAMED && !sw_call_bool(c, "include_self");
   int dim = sw_call_dim(c, "dim", self.rank);
@@ -230,7 +231,8 @@ static struct sw_row row_of(struct sw_call *c, const struct sw_tensor *t)
 void sw_op_isin(struct sw_call *c)
 {
   struct sw_tensor t = sw_call_tensor(c, "elements"), set = sw_call_tensor(c, "test_elements");
-  bool invert = sw_call_bool(c, "invert"), whole = sw_class_of(t.dtype) == SW_CLASS_WHOLE && sw_class_of(set.dtype) == SW_CLASS_WHOLE;
+  bool invert = sw_call_bool(c, "invert");
+  bool whole = sw_class_of(t.dtype) == SW_CLASS_WHOLE && sw_class_of(set.dtype) == SW_CLASS_WHOLE;
   int64_t n = sw_tensor_elements(&t), m = sw_tensor_elements(&set), open = -1;
   struct sw_tensor all = sw_call_new(c, whole ? SW_I64 : SW_F64, 1, (int64_t[]){n + m}), to = all, flat;
   flat = sw_call_reshape(c, &set, 1, &open);

@@ -105,7 +105,8 @@ void sw_row_put_reals(const struct sw_tensor *t, int64_t at, int64_t step, int64
   switch (sw_class_of(t->dtype)) {
   case SW_CLASS_WHOLE:
     for (int64_t i = 0; i < n; i++)
-      t->cells->integer[at + i * step] = t->dtype == SW_BOOL ? v[i] != 0 : sw_whole_to(t->dtype, sw_whole_of_real(v[i]));
+      t->cells->integer[at + i * step] =
+          t->dtype == SW_BOOL ? v[i] != 0 : sw_whole_to(t->dtype, sw_whole_of_real(v[i]));
     return;
   case SW_CLASS_REAL:
     for (int64_t i = 0; i < n; i++)

@@ -275,19 +275,21 @@ void sw_op_unbind(struct sw_call *c)
     sw_call_out_view(c, i, sw_tensor_at(&t, dim, i));
 }
 
+/* Beyond the corners a diagonal has no elements. */
 void sw_op_diagonal(struct sw_call *c)
 {
   struct sw_tensor t = sw_call_tensor(c, "self");
   int a = sw_call_dim(c, "dim1", t.rank), b = sw_call_dim(c, "dim2", t.rank);
   int64_t offset = sw_call_int(c, "offset");
-  if (a == b || t.rank < 2 || offset < -t.size[a] || offset > t.size[b])
-    sw_call_stop(c, SW_INVALID, "no diagonal of dims %d and %d at %lld", a, b, (long long)offset);
-  int64_t rows = t.size[a] - (offset < 0 ? -offset : 0), columns = t.size[b] - (offset > 0 ? offset : 0);
-  t.offset += offset < 0 ? -offset * t.stride[a] : offset * t.stride[b];
-  int64_t step = t.stride[a] + t.stride[b], n = rows < columns ? rows : columns;
+  if (a == b || t.rank < 2)
+    sw_call_stop(c, SW_INVALID, "no diagonal of dims %d and %d", a, b);
+  int64_t down = offset >= 0 ? 0 : offset < -t.size[a] ? t.size[a] : -offset;
+  int64_t right = offset <= 0 ? 0 : offset > t.size[b] ? t.size[b] : offset;
+  int64_t rows = t.size[a] - down, columns = t.size[b] - right, step = t.stride[a] + t.stride[b];
+  t.offset += down * t.stride[a] + right * t.stride[b];
   struct sw_tensor v = sw_tensor_at(&t, a > b ? a : b, 0);
   v = sw_tensor_at(&v, a > b ? b : a, 0);
-  v.size[v.rank] = n > 0 ? n : 0;
+  v.size[v.rank] = rows < columns ? rows : columns;
   v.stride[v.rank++] = step;
   sw_call_out_view(c, 0, v);
 }

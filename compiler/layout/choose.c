@@ -5,7 +5,7 @@
  *            op go together; the reported cost is that of the conversions in the program
  * preserves  what the program computes, names and order of its ops; ops and storages are only added
  *
- * Candidates (load.c, candidates.c), then the assignment problem (needs.c, problem.c), then the program (insert.c,
+ * First the program is prepared (prepare.c, profile best). Candidates (load.c, candidates.c), then the assignment problem (needs.c, problem.c), then the program (insert.c,
  * padding.c) and a check of the result (check.c). */
 #include "compiler/layout/choose.h"
 
@@ -16,7 +16,6 @@ static void start(struct sw_choosing *c)
 {
   int n = c->p->storages.n;
   c->n_storages = n;
-  c->best = c->o->profile == SW_PROFILE_BEST;
   c->rule = c->best ? SW_OFFSET_EXACT : SW_OFFSET_REFERENCE;
   c->candidates = SW_NEW_N(c->arena, sw_layout_list, n + 1);
   c->pinned = SW_NEW_N(c->arena, bool, n + 1);
@@ -74,6 +73,10 @@ enum sw_rc sw_choose_layouts(struct sw_job *job, const struct sw_options *o, str
                              struct sw_choice **out)
 {
   struct sw_choosing c = {.job = job, .arena = sw_arena_new(job->arena, 0), .o = o, .p = p};
+  c.best = o->profile == SW_PROFILE_BEST;
+  sw_layout__take_names(&c);
+  if (c.best)
+    sw_layout__prepare(&c);
   start(&c);
   enum sw_rc rc = run(&c);
   c.choice->status_rc = rc;

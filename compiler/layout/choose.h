@@ -43,6 +43,11 @@ struct sw_choosing {
   struct sw_map names;          /* of storages and ops */
 };
 
+/* -- before -- */
+
+/* Changes to the program that give layouts a chance (prepare.c). */
+void sw_layout__prepare(struct sw_choosing *c);
+
 /* -- candidates -- */
 
 /* Layouts of what is loaded, pins, and results of host steps. */
@@ -74,6 +79,10 @@ int sw_layout__matmul_n(const struct sw_op *op);
 /* Whether an output may have this layout at all: a clean stick, and on the right loop for ops that fix it. */
 bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
                             const struct sw_seen *seen);
+
+/* Whether a write touches all lanes that its sticks share with other elements: sticks are written whole. */
+bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_op *op, const struct sw_layout *l,
+                                    const struct sw_seen *seen);
 
 enum sw_outcome_kind {
   SW_FREE,
@@ -203,6 +212,8 @@ void sw_layout__pad_matmul(struct sw_choosing *c, int op);
 /* Every access of every op once more, and the cost from the program alone. */
 enum sw_rc sw_layout__check(struct sw_choosing *c);
 
+void sw_layout__take_names(struct sw_choosing *c);
+void sw_layout__take_steps(struct sw_choosing *c);
 /* For those that insert: a copy of the storage's description under a new name, an op at the end of the new order. */
 int sw_layout__add_storage(struct sw_choosing *c, const struct sw_storage *like, const char *name);
 void sw_layout__place_default(struct sw_choosing *c, int storage);

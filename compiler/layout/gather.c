@@ -18,13 +18,18 @@ static bool reads_all(const struct sw_storage *s, const struct sw_op *op, const 
   return !x->offset;
 }
 
-/* Row numbers come from a tensor of their own: a row of a larger one is copied out first. */
+/* Row numbers come from a tensor of their own: a row of a larger one is copied out first. They are read in whole sticks,
+ * so lanes without an element must hold the number of some row, too. */
 static void copy_row_numbers(struct sw_choosing *c, int op_i, int input)
 {
   const struct sw_op *op = &c->p->ops.v[op_i];
   const struct sw_access *x = &op->in[input];
-  const struct sw_storage *s = &c->p->storages.v[x->storage];
+  struct sw_storage *s = &c->p->storages.v[x->storage];
   struct sw_storage shape = {.dtype = s->dtype};
+  if (s->kind != SW_STORAGE_TEMPORARY && s->kind != SW_STORAGE_SCALAR && !s->has_pad_fill) {
+    s->has_pad_fill = true;
+    s->pad_fill = 0;
+  }
   struct sw_op copy = {.op = SW_OP_IDENTITY, .role = SW_ROLE_PADDING, .n_in = 1, .source = op->source};
   struct sw_access reads = {.index_input = -1};
   if (s->kind == SW_STORAGE_SCALAR || reads_all(s, op, x))

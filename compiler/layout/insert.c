@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void take_names(struct sw_choosing *c)
+void sw_layout__take_names(struct sw_choosing *c)
 {
   c->names = c->loaded_again = (struct sw_map){.arena = c->arena};
   for (int i = 0; i < c->p->storages.n; i++)
@@ -253,13 +253,22 @@ void sw_layout__place_default(struct sw_choosing *c, int storage)
     s->layout = keep(c, &l);
 }
 
+/* The new order becomes the program's. */
+void sw_layout__take_steps(struct sw_choosing *c)
+{
+  c->p->steps.v = c->steps.v;
+  c->p->steps.n = c->steps.n;
+  c->p->steps.cap = c->steps.cap;
+  c->steps.v = NULL;
+  c->steps.n = c->steps.cap = 0;
+}
+
 enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q)
 {
   int next = 0;
   place_layouts(c, q);
   for (int s = 0; s < c->n_storages; s++)
     sw_layout__place_default(c, s);
-  take_names(c);
   for (int i = 0; i < c->p->steps.n; i++) {
     struct sw_step step = c->p->steps.v[i];
     if (!step.is_host) {
@@ -274,8 +283,6 @@ enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q)
     }
     *SW_PUSH(c->job->arena, &c->steps) = step;
   }
-  c->p->steps.v = c->steps.v;
-  c->p->steps.n = c->steps.n;
-  c->p->steps.cap = c->steps.cap;
+  sw_layout__take_steps(c);
   return c->job->worst;
 }

@@ -298,6 +298,26 @@ static void pins(struct sw_choosing *c)
 
 /* -- everything loaded -- */
 
+/* float32 in the order that the cast to float16 undoes: whoever writes it through a layout can write it so, and a
+ * cosine that the host computes is in standard order once it is float16. Every row is in pairs of sticks. */
+static void propose_staggered(struct sw_choosing *c, int storage)
+{
+  const struct sw_storage *s = &c->p->storages.v[storage];
+  for (int i = 0, n = c->candidates[storage].n; i < n; i++) {
+    struct sw_layout l = c->candidates[storage].v[i];
+    int d = sw_layout__stick_dim(s, &l), tiles = -1;
+    for (int j = 0; j < l.rank - 1 && d >= 0; j++)
+      if (l.stride_map[j] == s->stride[d] * 32 && l.device_size[j] == (s->size[d] + 31) / 32)
+        tiles = j;
+    if (l.format != SW_FORMAT_FP32 || tiles < 0)
+      continue;
+    l.device_size[tiles] = (s->size[d] + 63) / 64 * 2;
+    l.arrangement = SW_EA_DL16_TO_FP32;
+    if (holds(s, &l))
+      sw_layout__propose(c, storage, &l);
+  }
+}
+
 static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool free_layout)
 {
   const struct sw_storage *s = &c->p->storages.v[i];
@@ -318,6 +338,8 @@ static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool fr
   for (int d = s->rank - 1; d >= -1 && free_layout; d--)
     if ((d < 0 || s->size[d] > 1) && stick_last(s, f, d, &l))
       sw_layout__propose(c, i, &l);
+  if (free_layout)
+    propose_staggered(c, i);
 }
 
 /* Where a matmul reads all of a loaded tensor through loops that are not its dims, a layout by those loops: filters
@@ -382,6 +404,8 @@ void sw_layout__load_candidates(struct sw_choosing *c)
           c->p->storages.v[storage].kind == SW_STORAGE_SCALAR)
         continue;
       propose_loaded(c, storage, ROLE_NONE, false);
+      if (c->best)
+        propose_staggered(c, storage);
     }
   }
 }

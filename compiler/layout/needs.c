@@ -1,4 +1,5 @@
 /* What an operand needs, and what it takes to give it that. Reference: layouts.md 3.4 to 3.6, 4.6 to 4.12, 5.1. */
+#include "compiler/layout/burst.h"
 #include "compiler/layout/choose.h"
 
 static const char gather_sticks[] = "No mechanism to gather elements from multiple sticks into single stick";
@@ -66,14 +67,26 @@ struct sw_need sw_layout__need(const struct sw_choosing *c, const struct sw_op *
   return (struct sw_need){SW_NEED_SAME, -1};
 }
 
+bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_op *op, const struct sw_layout *l,
+                                    const struct sw_seen *seen)
+{
+  struct sw_coord host[SW_MAX_RANK];
+  int d = sw_layout__stick_dim(s, l), loop = seen->stick.loop;
+  if (!seen->formed || d < 0 || (loop >= 0 && op->range[loop] % sw_format_eps(l->format) == 0))
+    return true;
+  return loop >= 0 && sw_layout__host_coords(s, op, &op->out, SW_OFFSET_EXACT, host) &&
+         host[d].constant + op->range[loop] >= s->size[d];
+}
+
 bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
                             const struct sw_seen *seen)
 {
-  (void)l;
   const struct sw_stick *s = &seen->stick;
   if (!seen->formed || s->class > SW_STICK_LOOP)
     return false;
   if (c->best && op->out.index_input >= 0 && !seen->coord[0].index)
+    return false;
+  if (!sw_layout__writes_whole_sticks(&c->p->storages.v[op->out.storage], op, l, seen))
     return false;
   if (is_matmul(op)) {
     int n = sw_layout__matmul_n(op);
@@ -166,6 +179,9 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
   if (from->format == SW_FORMAT_FP32 && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1 &&
       op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
     return "a float32 reduction along a stick that is not full";
+  if (from->arrangement == SW_EA_DL16_TO_FP32 && s->loop >= 0 && !changes_format(op) &&
+      (op->range[s->loop] + 31) / 32 % 2)
+    return "its rows end in half a pair of float32 sticks";
   if (!arrangement_fits(op, from, seen, to))
     return "its lanes are in another order (element arrangement)";
   if (!changes_format(op) && op->op != SW_OP_MATMULFP8 && s->loop >= 0 && s->loop == to_seen->stick.loop &&
@@ -224,6 +240,19 @@ static bool runs_to_the_end(const struct sw_op *op, const struct sw_layout *l, c
   return true;
 }
 
+/* A gap of less than a block behind the dim could not be told from rows that do not exist. */
+static bool gap_is_clear(const struct sw_op *op, const struct sw_layout *l, const struct sw_seen *seen, int loop)
+{
+  for (int j = 0; j < l->rank - 1; j++)
+    for (int t = 0; t < seen->coord[j].n; t++)
+      if (seen->coord[j].term[t].loop == loop) {
+        int64_t gap = l->device_size[j] - op->range[loop];
+        if (gap > 0 && gap < 64)
+          return false;
+      }
+  return true;
+}
+
 static bool whole_blocks(const struct sw_op *op, const struct sw_layout *from, const struct sw_seen *seen,
                          const struct sw_storage *written, const struct sw_layout *to, const struct sw_seen *to_seen)
 {
@@ -233,6 +262,8 @@ static bool whole_blocks(const struct sw_op *op, const struct sw_layout *from, c
     if (!runs_to_the_end(op, from, seen, v) || d < 0 || written->size[d] != op->range[v])
       return false;
   }
+  if (!gap_is_clear(op, from, seen, v) || !gap_is_clear(op, to, to_seen, u))
+    return false;
   return op->range[u] % 64 == 0 || runs_to_the_end(op, to, to_seen, u);
 }
 
@@ -404,9 +435,9 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
 
 /* -- costs -- */
 
-/* Restickify by burst length (cost-model.md 10.3). P bytes, C cores; a run is what one core reads in one piece: the
- * stick, then neighbouring dims outward until one is split. The outermost dims are split until the cores are busy.
- * 2 MiB in runs of 128 B on 32 cores: 16384 requests, 18.08 + max(18.08, 16384 * 3.75 ns) = 79.52 us. */
+/* Restickify by burst length (burst.h). A run is what one core reads in one piece: the stick, then neighbouring dims
+ * outward until one is split. The plan is not there yet, so the outermost dims are taken to be split until the cores
+ * are busy. */
 static int64_t conversion_ns(const struct sw_layout *from, int64_t cores)
 {
   int64_t part[SW_MAX_DEVICE_RANK], left = cores;
@@ -423,11 +454,8 @@ static int64_t conversion_ns(const struct sw_layout *from, int64_t cores)
     if (split[j])
       break;
   }
-  double bytes = (double)sw_layout_bytes(from), requests = bytes / (double)(run < 4096 ? run : 4096);
-  double q = cores <= 2 ? 8.75 : cores == 4 || cores == 8 || cores == 16 ? 7.5 : cores == 32 ? 3.75 : 0;
-  double once = bytes / 116, slow = requests * q, transpose = bytes / (40 * (double)cores);
-  double transfer = once + (slow > once ? slow : once);
-  double ns = transfer > transpose ? transfer : transpose;
+  struct sw_burst b = {(double)sw_layout_bytes(from), (double)run, (int)cores};
+  double ns = sw_restickify_ns(&b);
   return ns < 1 ? 1 : ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
 }
 

@@ -46,11 +46,65 @@ static struct tensor surround(struct lower *l, struct tensor x, const int64_t be
   return out;
 }
 
-/* The elements under tap (i, j) for every window: a strided slice. */
-static struct tensor tap(struct tensor x, const struct window *w, const int64_t at[2], const int64_t out[2])
+/* The windows whose tap `at` lies inside the input, first[i] .. first[i] + n[i] - 1 in dim i, and the elements there: a
+ * strided slice of x. Window o looks at element o * stride + at * dilation - padding. False: no window. */
+static bool tap(struct tensor x, const struct window *w, const int64_t at[2], const int64_t out[2], int64_t first[2],
+                int64_t n[2], struct tensor *slice)
 {
-  for (int i = 0; i < 2; i++)
-    x = lw_slice(x, 2 + i, at[i] * w->dilation[i], out[i], w->stride[i]);
+  *slice = x;
+  for (int i = 0; i < 2; i++) {
+    int64_t shift = at[i] * w->dilation[i] - w->padding[i], size = x.size[2 + i];
+    first[i] = shift < 0 ? (-shift + w->stride[i] - 1) / w->stride[i] : 0;
+    int64_t last = size - 1 - shift < 0 ? -1 : (size - 1 - shift) / w->stride[i];
+    last = last < out[i] ? last : out[i] - 1;
+    n[i] = last - first[i] + 1;
+    if (n[i] <= 0)
+      return false;
+    *slice = lw_slice(*slice, 2 + i, first[i] * w->stride[i] + shift, n[i], w->stride[i]);
+  }
+  return true;
+}
+
+/* Combines what one tap gives for some windows into the result: the first tap, which covers all windows, makes it; the
+ * others change their part of it. `dims`: where rows and columns are. No padded copy of the input is needed. */
+static struct tensor combine(struct lower *l, enum sw_device_op op, struct tensor sum, struct tensor y, const int64_t first[2],
+                             const int64_t n[2], const int64_t out[2], int dims)
+{
+  if (!lw_known(sum) || !lw_known(y))
+    return lw_unknown();
+  if (n[0] == out[0] && n[1] == out[1])
+    return lw_binary(l, op, sum, y);
+  struct tensor part = lw_slice(lw_slice(sum, dims, first[0], n[0], 1), dims + 1, first[1], n[1], 1);
+  struct tensor in[] = {part, y};
+  lw_nest(l, op, SW_ROLE_WRITE, part.rank, part.rank, part.size, part, 2, in);
+  return l->failed ? lw_unknown() : sum;
+}
+
+/* Taps in order, one that covers all windows first; false when there is none. order[0] is that one. */
+static bool order_taps(struct tensor x, const struct window *p, const int64_t out[2], int64_t *order)
+{
+  int64_t taps = p->kernel[0] * p->kernel[1], whole = -1;
+  for (int64_t k = 0; k < taps && whole < 0; k++) {
+    int64_t at[] = {k / p->kernel[1], k % p->kernel[1]}, first[2], n[2];
+    struct tensor slice;
+    if (tap(x, p, at, out, first, n, &slice) && n[0] == out[0] && n[1] == out[1])
+      whole = k;
+  }
+  int64_t fill = 0;
+  if (whole >= 0)
+    order[fill++] = whole;
+  for (int64_t k = 0; k < taps; k++)
+    if (k != whole)
+      order[fill++] = k;
+  return whole >= 0;
+}
+
+/* x with its border, when no tap covers all windows. */
+static struct tensor with_border(struct lower *l, struct tensor x, struct window *p, double value)
+{
+  int64_t size[] = {x.size[2] + 2 * p->padding[0], x.size[3] + 2 * p->padding[1]}, one[] = {1, 1};
+  x = surround(l, x, p->padding, size, one, value);
+  p->padding[0] = p->padding[1] = 0;
   return x;
 }
 
@@ -82,17 +136,44 @@ static struct tensor tap_weights(struct tensor w, const struct window *p, const 
   return lw_unsqueeze(lw_unsqueeze(t, 1), 0);
 }
 
+/* What a tap is for: given its slice of the input and its place in the window. */
+typedef struct tensor tap_fn(struct lower *l, struct tensor slice, struct tensor w, const struct window *p, const int64_t at[2]);
+
+static struct tensor over_taps(struct lower *l, struct tensor x, struct tensor w, struct window p, const int64_t out[2],
+                               enum sw_device_op op, double border, tap_fn *fn, int dims)
+{
+  int64_t taps = p.kernel[0] * p.kernel[1];
+  int64_t *order = SW_NEW_N(l->arena, int64_t, taps);
+  if (!order_taps(x, &p, out, order)) {
+    x = with_border(l, x, &p, border);
+    order_taps(x, &p, out, order);
+  }
+  struct tensor sum = lw_unknown();
+  for (int64_t k = 0; k < taps; k++) {
+    int64_t at[] = {order[k] / p.kernel[1], order[k] % p.kernel[1]}, first[2], n[2];
+    struct tensor slice;
+    if (!lw_known(x) || !tap(x, &p, at, out, first, n, &slice))
+      continue;
+    struct tensor y = fn(l, slice, w, &p, at);
+    /* parts of the result are changed in place: it must not be the input itself */
+    if (k == 0 && lw_known(y) && y.storage == x.storage && (taps == 1 || p.padding[0] || p.padding[1]))
+      y = lw_clone(l, y);
+    sum = k ? combine(l, op, sum, y, first, n, out, dims) : y;
+  }
+  return sum;
+}
+
+static struct tensor product_tap(struct lower *l, struct tensor slice, struct tensor w, const struct window *p, const int64_t at[2])
+{
+  int64_t from[] = {p->transposed ? p->kernel[0] - 1 - at[0] : at[0], p->transposed ? p->kernel[1] - 1 - at[1] : at[1]};
+  return lw_matmul(l, channels_last(slice, p->groups), tap_weights(w, p, from)); /* [N,g,H,W,O/g] */
+}
+
 /* The result, [N,O,H,W], with channels last in memory so that products and sums share their sticks. */
 static struct tensor sum_of_taps(struct lower *l, struct tensor x, struct tensor w, const struct window *p,
                                  const int64_t out[2])
 {
-  struct tensor sum = lw_unknown();
-  for (int64_t i = 0; i < p->kernel[0]; i++)
-    for (int64_t j = 0; j < p->kernel[1]; j++) {
-      int64_t at[] = {i, j}, from[] = {p->transposed ? p->kernel[0] - 1 - i : i, p->transposed ? p->kernel[1] - 1 - j : j};
-      struct tensor y = lw_matmul(l, channels_last(tap(x, p, at, out), p->groups), tap_weights(w, p, from));
-      sum = i + j ? lw_binary(l, SW_OP_ADD, sum, y) : y; /* [N,g,H,W,O/g] */
-    }
+  struct tensor sum = over_taps(l, x, w, *p, out, SW_OP_ADD, 0, product_tap, 2);
   if (!lw_known(sum))
     return sum;
   int64_t size[] = {sum.size[0], sum.size[1] * sum.size[4], sum.size[2], sum.size[3]};
@@ -100,17 +181,16 @@ static struct tensor sum_of_taps(struct lower *l, struct tensor x, struct tensor
 }
 
 /* One weight a channel and tap. */
+static struct tensor channel_tap(struct lower *l, struct tensor slice, struct tensor w, const struct window *p, const int64_t at[2])
+{
+  (void)p;
+  struct tensor k = lw_slice(lw_slice(lw_squeeze(w, 1), 1, at[0], 1, 1), 2, at[1], 1, 1); /* [C,1,1] */
+  return lw_binary(l, SW_OP_MUL, slice, k);
+}
+
 static struct tensor depthwise(struct lower *l, struct tensor x, struct tensor w, const struct window *p, const int64_t out[2])
 {
-  struct tensor sum = lw_unknown();
-  for (int64_t i = 0; i < p->kernel[0]; i++)
-    for (int64_t j = 0; j < p->kernel[1]; j++) {
-      int64_t at[] = {i, j};
-      struct tensor k = lw_slice(lw_slice(lw_squeeze(w, 1), 1, i, 1, 1), 2, j, 1, 1); /* [C,1,1] */
-      struct tensor y = lw_binary(l, SW_OP_MUL, tap(x, p, at, out), k);
-      sum = i + j ? lw_binary(l, SW_OP_ADD, sum, y) : y;
-    }
-  return sum;
+  return over_taps(l, x, w, *p, out, SW_OP_ADD, 0, channel_tap, 2);
 }
 
 static struct sw_host_arg int_list(struct lower *l, const int64_t v[2])
@@ -121,10 +201,10 @@ static struct sw_host_arg int_list(struct lower *l, const int64_t v[2])
   return a;
 }
 
-/* The windows as columns, [N, C k k, L], by the host. */
-static struct tensor columns(struct lower *l, struct tensor x, const struct window *p, const int64_t out[2])
+/* The windows by the host: the columns of aten.im2col, [N, C k k, L], laid down as rows, [N, L, C k k]. */
+static struct tensor windows(struct lower *l, struct tensor x, const struct window *p, const int64_t out[2])
 {
-  int64_t size[] = {x.size[0], x.size[1] * p->kernel[0] * p->kernel[1], out[0] * out[1]};
+  int64_t size[] = {x.size[0], out[0] * out[1], x.size[1] * p->kernel[0] * p->kernel[1]};
   struct tensor t = lw_new(l, x.dtype, 3, size, NULL);
   struct sw_host_step h = {
       .name = l->program->storages.v[t.storage].name,
@@ -137,27 +217,46 @@ static struct tensor columns(struct lower *l, struct tensor x, const struct wind
   *SW_PUSH(l->arena, &h.args) = int_list(l, p->dilation);
   *SW_PUSH(l->arena, &h.args) = int_list(l, p->padding);
   *SW_PUSH(l->arena, &h.args) = int_list(l, p->stride);
-  *SW_PUSH(l->arena, &h.results) = lw_view_of(t);
+  *SW_PUSH(l->arena, &h.results) = lw_view_of(lw_transpose(t, 1, 2));
   lw_add_host_step(l, h);
   return t;
 }
 
-/* [N,g,C/g k k,L] by [g,O/g,C/g k k] */
-static struct tensor by_columns(struct lower *l, struct tensor x, struct tensor w, const struct window *p, const int64_t out[2])
+/* [N,g,L,C/g k k] by [g,C/g k k,O/g], plus the bias: channels last, [N,g,L,O/g]. */
+static struct tensor by_windows(struct lower *l, struct tensor x, struct tensor w, const struct tensor *bias,
+                                const struct window *p, const int64_t out[2])
 {
-  int64_t g = p->groups, k = w.size[1] * p->kernel[0] * p->kernel[1], o = w.size[0];
-  struct tensor c = columns(l, x, p, out);
-  struct tensor y = g == 1
-    ? lw_matmul(l, lw_reshape(l, w, 2, (const int64_t[]){o, k}), c)
-    : lw_matmul(l, lw_reshape(l, w, 4, (const int64_t[]){1, g, o / g, k}),
-                lw_reshape(l, c, 4, (const int64_t[]){x.size[0], g, k, out[0] * out[1]}));
-  return lw_known(y) ? lw_reshape(l, y, 4, (const int64_t[]){x.size[0], o, out[0], out[1]}) : y;
+  int64_t g = p->groups, k = w.size[1] * p->kernel[0] * p->kernel[1], o = w.size[0], n = x.size[0], area = out[0] * out[1];
+  struct tensor rows = windows(l, x, p, out), flat, y;
+  if (g == 1) {
+    flat = lw_reshape(l, w, 2, (const int64_t[]){o, k});
+    y = lw_matmul(l, rows, lw_transpose(flat, 0, 1));
+    if (bias)
+      y = lw_binary(l, SW_OP_ADD, y, *bias);
+  } else {
+    rows = lw_transpose(lw_reshape(l, rows, 4, (const int64_t[]){n, area, g, k}), 1, 2);
+    flat = lw_reshape(l, w, 4, (const int64_t[]){1, g, o / g, k});
+    y = lw_matmul(l, rows, lw_transpose(flat, 2, 3));
+    if (bias)
+      y = lw_binary(l, SW_OP_ADD, y, lw_reshape(l, *bias, 4, (const int64_t[]){1, g, 1, o / g}));
+  }
+  if (!lw_known(y))
+    return y;
+  if (g == 1)
+    y = lw_unsqueeze(y, 1);
+  y = lw_permute(y, (const int[]){0, 1, 3, 2}); /* [N,g,O/g,L] */
+  return lw_reshape(l, y, 4, (const int64_t[]){n, o, out[0], out[1]});
 }
 
-static struct tensor convolve(struct lower *l, struct tensor x, struct tensor w, struct window p, const int64_t out[2])
+static struct tensor add_bias(struct lower *l, struct tensor y, const struct tensor *bias)
+{
+  return bias ? lw_binary(l, SW_OP_ADD, y, lw_unsqueeze(lw_unsqueeze(*bias, 1), 2)) : y;
+}
+
+static struct tensor convolve(struct lower *l, struct tensor x, struct tensor w, const struct tensor *bias, struct window p,
+                              const int64_t out[2])
 {
   int64_t taps = p.kernel[0] * p.kernel[1], channels = x.size[1];
-  int64_t one[] = {1, 1};
   if (p.transposed) {
     int64_t before[2], size[2];
     for (int i = 0; i < 2; i++) {
@@ -169,17 +268,14 @@ static struct tensor convolve(struct lower *l, struct tensor x, struct tensor w,
     }
     x = surround(l, x, before, size, p.stride, 0);
     p.stride[0] = p.stride[1] = 1;
-    return sum_of_taps(l, x, w, &p, out);
+    p.padding[0] = p.padding[1] = 0;
+    return add_bias(l, sum_of_taps(l, x, w, &p, out), bias);
   }
   bool is_depthwise = p.groups == channels && p.groups == w.size[0] && p.groups > 1;
   bool few = taps == 1 || (l->best && taps <= 9 && (is_depthwise || channels / p.groups >= 16));
   if (!few && !is_depthwise)
-    return by_columns(l, x, w, &p, out);
-  if (p.padding[0] || p.padding[1]) {
-    int64_t size[] = {x.size[2] + 2 * p.padding[0], x.size[3] + 2 * p.padding[1]};
-    x = surround(l, x, p.padding, size, one, 0);
-  }
-  return is_depthwise ? depthwise(l, x, w, &p, out) : sum_of_taps(l, x, w, &p, out);
+    return by_windows(l, x, w, bias, &p, out);
+  return add_bias(l, is_depthwise ? depthwise(l, x, w, &p, out) : sum_of_taps(l, x, w, &p, out), bias);
 }
 
 /* convolution, conv1d, conv2d, conv_transpose2d. dims 0: as many as the input has. */
@@ -223,11 +319,11 @@ void lw_op_convolution(struct lower *l, int transposed)
     if (dims == 1)
       p.padding[0] = 0;
   }
-  struct tensor y = convolve(l, x, w, p, out);
-  if (lw_known(y) && lw_given(l, "bias")) {
-    struct tensor b = lw_argument(l, lw_arg(l, "bias"), t);
-    y = lw_binary(l, SW_OP_ADD, y, lw_unsqueeze(lw_unsqueeze(b, 1), 2));
-  }
+  struct tensor bias, y;
+  bool has_bias = lw_given(l, "bias");
+  if (has_bias)
+    bias = lw_argument(l, lw_arg(l, "bias"), t);
+  y = convolve(l, x, w, has_bias ? &bias : NULL, p, out);
   lw_set(l, 0, lw_known(y) && dims == 1 ? lw_squeeze(y, 2) : y);
 }
 
@@ -249,22 +345,17 @@ static bool read_pool(struct lower *l, struct window *p, int dims)
   return true;
 }
 
+static struct tensor plain_tap(struct lower *l, struct tensor slice, struct tensor w, const struct window *p, const int64_t at[2])
+{
+  (void)l, (void)w, (void)p, (void)at;
+  return slice;
+}
+
 /* op over all taps. */
 static struct tensor pool(struct lower *l, struct tensor x, const struct window *p, const int64_t out[2], enum sw_device_op op,
                           double border)
 {
-  if (p->padding[0] || p->padding[1]) {
-    int64_t size[] = {x.size[2] + 2 * p->padding[0], x.size[3] + 2 * p->padding[1]}, one[] = {1, 1};
-    x = surround(l, x, p->padding, size, one, border);
-  }
-  struct tensor y = lw_unknown();
-  for (int64_t i = 0; i < p->kernel[0]; i++)
-    for (int64_t j = 0; j < p->kernel[1]; j++) {
-      int64_t at[] = {i, j};
-      struct tensor t = tap(x, p, at, out);
-      y = i + j ? lw_binary(l, op, y, t) : t;
-    }
-  return y;
+  return over_taps(l, x, x, *p, out, op, border, plain_tap, 2);
 }
 
 void lw_op_max_pool(struct lower *l, int dims)

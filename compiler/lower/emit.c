@@ -337,6 +337,8 @@ struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
     return lw_pointwise(l, SW_OP_IDENTITY, dtype, 1, &x);
   if (half(from) && dtype == SW_F32 && !loaded_bool)
     return lw_pointwise(l, SW_OP_DL16TOFP32, dtype, 1, &x);
+  if (from == SW_F32 && half(dtype) && l->best && lw_storage(l, x.storage)->by_host)
+    return lw_host_cast(l, x, dtype); /* its lanes are in host order, see is_host_float() */
   if (from == SW_F32 && half(dtype))
     return lw_pointwise(l, SW_OP_FP32TODL16, dtype, 1, &x);
   if (from == SW_F8E4M3 && dtype == SW_F16)
@@ -359,7 +361,7 @@ struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, 
 {
   if (!lw_known(x))
     return x;
-  int order[SW_MAX_RANK], n = 0;
+  int order[SW_MAX_RANK] = {0}, n = 0;
   int64_t kept[SW_MAX_RANK], range[SW_MAX_RANK], count = 1;
   for (int d = 0; d < x.rank; d++)
     if (!(dims >> d & 1)) {

@@ -47,6 +47,9 @@ static struct sw_host_arg host_arg(struct lower *l, const struct sw_arg *a)
 
 struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h)
 {
+  for (int r = 0; r < h.results.n; r++)
+    if (h.results.v[r].storage >= 0)
+      lw_storage(l, h.results.v[r].storage)->by_host = true;
   struct sw_host_step *p = SW_PUSH(l->arena, &l->program->host_steps);
   *p = h;
   struct sw_step *s = SW_PUSH(l->arena, &l->program->steps);
@@ -55,19 +58,20 @@ struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h)
   return p;
 }
 
-static const char *reason(struct lower *l)
+static const char *reason(struct lower *l, bool host_float)
 {
   if (l->node_constant[l->node])
     return "depends on constants only, but their values are not in the file: with weights this is folded";
+  if (host_float)
+    return "works on float32 that comes from the host, whose lanes the device's casts would leave in another order";
   int64_t at = sw_map_get_str(&l->operations, lw_node(l)->target);
   if (at >= 0 && lw_operations[at].kind == LW_HOST && lw_operations[at].note)
     return lw_operations[at].note;
   return "the device has no such operation on these dtypes";
 }
 
-void lw_host(struct lower *l, int unused)
+void lw_host(struct lower *l, int host_float)
 {
-  (void)unused;
   const struct sw_node *n = lw_node(l);
   for (int r = 0; r < n->n_results; r++) {
     const struct sw_value *v = lw_value(l, r);
@@ -82,7 +86,7 @@ void lw_host(struct lower *l, int unused)
       return;
     }
   }
-  struct sw_host_step h = {.name = n->name, .target = n->target, .node = l->node, .why = reason(l)};
+  struct sw_host_step h = {.name = n->name, .target = n->target, .node = l->node, .why = reason(l, host_float)};
   for (int i = 0; i < n->n_args; i++) {
     const struct sw_arg *a = &n->args[i];
     bool keyword = n->schema && i < n->schema->n_args && n->schema->args[i].keyword_only;

@@ -90,6 +90,30 @@ static bool is_load_time_work(struct lower *l)
   return !half;
 }
 
+/* A float32 tensor from the host has its lanes in host order; the device's cast to fp16 would leave them in another
+ * order than any fp16 tensor has (ops.md 1.4). So float32 arithmetic on nothing but such tensors, and their cast to fp16, stays on
+ * the host: the RoPE factors of a position that is known at run time. */
+static bool is_host_float(struct lower *l)
+{
+  const struct sw_node *n = lw_node(l);
+  const struct sw_value *v = lw_value(l, 0);
+  bool any = false;
+  if (!l->best || !v || v->kind != SW_VALUE_TENSOR || (v->dtype != SW_F32 && !is_half(v->dtype)))
+    return false;
+  for (int k = 0; k < n->n_args; k++) {
+    const struct sw_arg *a = &n->args[k];
+    if (a->kind == SW_ARG_LIST && a->list.n > 0 && a->list.v[0].kind == SW_ARG_VALUE)
+      return false;
+    if (!lw_is_tensor(l, a) || lw_constant_elements(l, a->value))
+      continue;
+    struct tensor t = lw_tensor_of_value(l, a->value);
+    if (!lw_known(t) || t.dtype != SW_F32 || !lw_storage(l, t.storage)->by_host)
+      return false;
+    any = true;
+  }
+  return any && sw_eval_knows(n->target);
+}
+
 /* Folded nodes that are lowered all the same: a view of a buffer stays a view, without a second copy of the buffer's
  * elements; and the reference writes a tensor that is full of one number (ops.md 2.6). */
 static bool stays(struct lower *l, const struct lw_operation *op)
@@ -127,6 +151,8 @@ static void run_node(struct lower *l, int node)
               foreign ? "an operator outside ATen" : "this overload is not supported");
   } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_load_time_work(l)) {
     lw_host(l, 0);
+  } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_host_float(l)) {
+    lw_host(l, 1);
   } else {
     op->run(l, op->param);
     if (lw_node_writes(l, node))
@@ -151,7 +177,7 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
   l->best = o->profile == SW_PROFILE_BEST;
   l->program = SW_NEW(job->arena, struct sw_program);
   l->program->graph = g;
-  l->scalars.arena = l->operations.arena = job->arena;
+  l->scalars.arena = l->tables.arena = l->operations.arena = job->arena;
   for (int i = 0; i < lw_n_operations; i++)
     sw_map_set_str(&l->operations, lw_operations[i].target, i);
   SW_TRY(lw_analyse(l));
@@ -164,6 +190,8 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
       return sw_fail(job, SW_CANCELLED, "stopped while lowering");
     if (l->node_live[i])
       run_node(l, i);
+    sw_arena_free(l->scratch);
+    l->scratch = NULL;
   }
   if (job->faults.n > faults)
     return job->worst;

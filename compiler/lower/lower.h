@@ -47,6 +47,8 @@ struct lw_operation {
   bool half_only;      /* the device computes it in fp16 only */
 };
 
+/* Each element of the result depends on the elements at its own place alone. */
+bool lw_is_elementwise(const struct lw_operation *o);
 extern const struct lw_operation lw_operations[];
 extern const int lw_n_operations;
 
@@ -66,15 +68,16 @@ struct lw_value {
 
 /* A node whose result is that of a composite operation spelled out before it (pattern.c). */
 struct lw_match {
-  enum { LW_MATCH_ATTENTION, LW_MATCH_SILU } kind;
+  enum { LW_MATCH_ATTENTION, LW_MATCH_SILU, LW_MATCH_SOFTPLUS } kind;
   int q, k, v, mask; /* values, -1: none; silu has q only */
-  double scale;
+  double scale;   /* of softplus: its threshold */
   bool precision; /* the graph computes it in float32 */
 };
 
 /* What lowering knows about a storage. */
 struct lw_storage {
   bool bool32;  /* a bool that has float32 lanes */
+  bool by_host; /* written by host steps */
   int last_use; /* last node that reads a value in it; INT_MAX for outputs */
 };
 
@@ -96,6 +99,8 @@ struct lower {
   struct lw_storage *storages; /* per storage of the program, as far as cap_storages */
   int cap_storages;
   struct sw_map scalars;   /* value and dtype -> storage */
+  struct sw_map tables;    /* struct lw_table_key -> storage */
+  struct sw_arena *scratch; /* of the node at work; NULL until it is needed */
   struct sw_map operations;
 
   /* the node at work; -1: the outputs */
@@ -227,6 +232,15 @@ const struct sw_tensor *lw_constant_elements(struct lower *l, int value);
 /* A number for a tensor of dtype: float32's most negative one stands for "masked", and the largest fp16 one does the
  * same. */
 double lw_narrowed(double x, enum sw_dtype dtype);
+/* Constants made once: what it is of (a value, or a size), and in which dtype. */
+struct lw_table_key {
+  int64_t kind, a, b, dtype;
+};
+enum { LW_TABLE_VALUE, LW_TABLE_MASK, LW_TABLE_CAUSAL, LW_TABLE_ROTATION };
+struct tensor lw_cached(struct lower *l, struct lw_table_key key); /* unknown: not made yet */
+void lw_cache(struct lower *l, struct lw_table_key key, struct tensor t);
+/* Memory that goes when the node is done. */
+struct sw_arena *lw_scratch(struct lower *l);
 /* A constant of our own making, row major. */
 struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
                        const double *elements);
@@ -237,8 +251,8 @@ bool lw_is_last_use(struct lower *l, int value, int storage);
 
 /* -- host steps (host.c) -- */
 
-/* The node at work as a host step: all its results. */
-void lw_host(struct lower *l, int unused);
+/* The node at work as a host step: all its results. host_float: because its operands are float32 from the host. */
+void lw_host(struct lower *l, int host_float);
 struct sw_view lw_view_of(struct tensor t);
 struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */
@@ -252,6 +266,8 @@ void lw_find_narrow(struct lower *l);
 void lw_run_match(struct lower *l, const struct lw_match *m);
 /* A value of repeated heads: the one before the repetition, else itself. */
 int lw_unrepeated(struct lower *l, int value);
+/* x of a node that is cat([-x[.., D/2:], x[.., :D/2]], -1); else -1. */
+int lw_rotated_half(struct lower *l, const struct sw_node *cat);
 /* A matrix operand before its leading dims were joined; its last `kept` dims are the same. */
 int lw_unflattened(struct lower *l, int value, int kept);
 

@@ -57,6 +57,34 @@ static bool is_half(enum sw_dtype t)
   return t == SW_F16 || t == SW_BF16;
 }
 
+/* The device masks a padded float32 stick wrongly (ops.md 1.2), so a reduction over a last dim that is no multiple of 32 is
+ * as good as missing. */
+static bool reduces_padded_stick(const struct lower *l, const struct sw_node *n)
+{
+  static const char *const reductions[] = {"aten.sum.dim_IntList", "aten.mean.dim", "aten.amax.default", "aten.amin.default",
+                                           "aten._softmax.default", "aten.softmax.int", "aten._log_softmax.default",
+                                           "aten.log_softmax.int", "aten.var.correction", "aten.var_mean.correction"};
+  bool reduces = false;
+  for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++)
+    reduces = reduces || !strcmp(n->target, reductions[i]);
+  if (!reduces || n->args[0].kind != SW_ARG_VALUE)
+    return false;
+  const struct sw_value *x = &l->graph->values.v[n->args[0].value];
+  const struct sw_arg *dim = sw_node_arg(n, "dim");
+  if (x->rank == 0 || x->size[x->rank - 1] % 32 == 0)
+    return false;
+  bool last = !dim || dim->kind == SW_ARG_NONE || (dim->kind == SW_ARG_INT && lw_dim(dim->i, x->rank) == x->rank - 1);
+  for (int i = 0; dim && dim->kind == SW_ARG_LIST && i < dim->list.n; i++)
+    last = last || lw_dim(dim->list.v[i].i, x->rank) == x->rank - 1;
+  return last;
+}
+
+static bool is_lacking(struct lower *l, const struct sw_node *n)
+{
+  int64_t at = sw_map_get_str(&l->operations, n->target);
+  return (at >= 0 && lw_operations[at].half_only) || reduces_padded_stick(l, n);
+}
+
 /* The float32 values of one node, joined; the first of them. */
 struct members {
   struct regions *r;
@@ -72,6 +100,16 @@ static void add_member(void *ctx, int value)
     m->first = value;
   else
     join(m->r, m->first, value);
+}
+
+/* Host operations that choose and move elements without computing. */
+static bool only_moves(const struct sw_node *n)
+{
+  static const char *const moves[] = {"aten.gather.default", "aten.take_along_dim.default", "aten.scatter.src", "aten.sort.default"};
+  for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
+    if (!strcmp(n->target, moves[i]))
+      return true;
+  return false;
 }
 
 static void add_node(struct regions *r, int node)
@@ -102,8 +140,8 @@ static void add_node(struct regions *r, int node)
     return;
   int64_t at = sw_map_get_str(&l->operations, n->target);
   int root = find(r, m.first);
-  r->open[root] = r->open[root] || at < 0 || lw_operations[at].kind == LW_HOST;
-  r->lacking[root] = r->lacking[root] || (at >= 0 && lw_operations[at].half_only);
+  r->open[root] = r->open[root] || at < 0 || (lw_operations[at].kind == LW_HOST && !only_moves(n));
+  r->lacking[root] = r->lacking[root] || is_lacking(l, n);
 }
 
 static void open_region(void *ctx, int value)
@@ -128,6 +166,11 @@ void lw_find_narrow(struct lower *l)
   for (int i = 0; i < g->nodes.n; i++)
     if (l->node_live[i] && !l->matches[i])
       add_node(&r, i);
+    else if (l->node_live[i] && l->matches[i]->kind == LW_MATCH_SOFTPLUS && is_float32(l, l->matches[i]->q)) {
+      int result = g->nodes.v[i].results[0];
+      join(&r, l->matches[i]->q, result);
+      r.lacking[find(&r, result)] = true;
+    }
   for (int i = 0; i < g->inputs.n; i++)
     if (g->inputs.v[i].value >= 0 && g->inputs.v[i].kind != SW_INPUT_PARAMETER)
       open_region(&r, g->inputs.v[i].value);
@@ -140,8 +183,7 @@ void lw_find_narrow(struct lower *l)
     l->values[v].narrow = true;
     l->values[v].narrow_bf16 = r.bf16[root];
     int node = g->values.v[v].node;
-    int64_t at = sw_map_get_str(&l->operations, g->nodes.v[node].target);
-    if (l->node_live[node] && at >= 0 && lw_operations[at].half_only)
+    if (l->node_live[node] && is_lacking(l, &g->nodes.v[node]))
       sw_warn(l->job, "precision: node %s: %s in float16, the graph says float32", g->nodes.v[node].name, g->nodes.v[node].target);
   }
 }

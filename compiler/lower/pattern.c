@@ -3,8 +3,9 @@
  *   attention   view(bmm(softmax(bmm(q s, k' s) [+ mask]) [guarded], v)), in float32 between casts from and to fp16,
  *               often followed by permute, clone, permute back                    -> scaled_dot_product_attention
  *   silu        cast(mul(x32, sigmoid(x32))), x32 = cast(x)                       -> silu
+ *   softplus    where(x > 20, x, log1p(exp(x)))                                   -> softplus
  *
- * The device has no float32 matrix product, so the first must be recognised; both then run in fp16 exactly as the
+ * The device has no float32 matrix product, so the first must be recognised; the first two then run in fp16 exactly as the
  * training dialect of the same model does (option precision=device; every such node is named in a warning).
  * A match replaces the node that makes the final result; the nodes in between die unless somebody else reads them.
  * Reference: pt2.md section 12. */
@@ -149,6 +150,31 @@ int lw_unrepeated(struct lower *l, int value)
       l->graph->values.v[small].size[1] != e->size[1] || !unchanged_until(l, small, l->node))
     return value;
   return behind_cast(l, small);
+}
+
+/* -- rotary halves -- */
+
+/* cat([-x[.., D/2:], x[.., :D/2]], -1): the value x, or -1. Reference: ops.md 6.10. */
+int lw_rotated_half(struct lower *l, const struct sw_node *cat)
+{
+  const struct sw_arg *list = sw_node_arg(cat, "tensors"), *dim = sw_node_arg(cat, "dim");
+  if (!list || list->kind != SW_ARG_LIST || list->list.n != 2 || list->list.v[0].kind != SW_ARG_VALUE ||
+      list->list.v[1].kind != SW_ARG_VALUE)
+    return -1;
+  const struct sw_node *neg = maker(l, list->list.v[0].value), *low = maker(l, list->list.v[1].value);
+  const struct sw_node *high = is(neg, "aten.neg.default") ? maker(l, operand(neg, 0)) : NULL;
+  if (!is(low, "aten.slice.Tensor") || !is(high, "aten.slice.Tensor") || operand(low, 0) < 0 || operand(low, 0) != operand(high, 0))
+    return -1;
+  int x = operand(low, 0), rank = l->graph->values.v[x].rank;
+  int64_t d = l->graph->values.v[x].size[rank - 1];
+  const struct sw_value *a = &l->graph->values.v[high->results[0]], *b = &l->graph->values.v[low->results[0]];
+  const struct sw_arg *start = sw_node_arg(high, "start"), *first = sw_node_arg(low, "start");
+  bool last = dim && dim->kind == SW_ARG_INT && lw_dim(dim->i, rank) == rank - 1 &&
+              lw_dim(sw_node_arg(high, "dim")->i, rank) == rank - 1 && lw_dim(sw_node_arg(low, "dim")->i, rank) == rank - 1;
+  bool halves = last && d % 2 == 0 && a->size[rank - 1] == d / 2 && b->size[rank - 1] == d / 2 &&
+                start->kind == SW_ARG_INT && start->i == d / 2 &&
+                (first->kind == SW_ARG_NONE || (first->kind == SW_ARG_INT && first->i == 0));
+  return halves && unchanged_until(l, x, l->node) ? x : -1;
 }
 
 /* -- matrix products of flattened tensors -- */
@@ -328,6 +354,22 @@ static void match_silu(struct lower *l, int node)
   *l->matches[node] = (struct lw_match){.kind = LW_MATCH_SILU, .q = x16, .k = -1, .v = -1, .mask = -1, .precision = true};
 }
 
+/* -- softplus -- */
+
+/* where(x > 20, x, log1p(exp(x))) in float32 on a cast of fp16: the device's softplus takes fp16 only. */
+static void match_softplus(struct lower *l, int node)
+{
+  const struct sw_node *where = &l->graph->nodes.v[node], *gt = maker(l, operand(where, 0));
+  const struct sw_node *log = maker(l, operand(where, 2)), *exp = is(log, "aten.log1p.default") ? maker(l, operand(log, 0)) : NULL;
+  int x = operand(where, 1);
+  if (!is(gt, "aten.gt.Scalar") || !is(exp, "aten.exp.default") || x < 0 || operand(gt, 0) != x || operand(exp, 0) != x || !number(gt, 1))
+    return;
+  const struct sw_arg *threshold = number(gt, 1);
+  l->matches[node] = SW_NEW(l->arena, struct lw_match);
+  *l->matches[node] = (struct lw_match){.kind = LW_MATCH_SOFTPLUS, .q = x, .k = -1, .v = -1, .mask = -1,
+                                        .scale = threshold->kind == SW_ARG_REAL ? threshold->r : (double)threshold->i};
+}
+
 void lw_find_patterns(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -339,6 +381,8 @@ void lw_find_patterns(struct lower *l)
       match_attention(l, i);
     else if (is(&g->nodes.v[i], "aten._to_copy.default"))
       match_silu(l, i);
+    else if (is(&g->nodes.v[i], "aten.where.self"))
+      match_softplus(l, i);
 }
 
 void lw_run_match(struct lower *l, const struct lw_match *m)
@@ -348,6 +392,10 @@ void lw_run_match(struct lower *l, const struct lw_match *m)
     sw_warn(l->job, "precision: node %s: %s in float16, the graph says float32", n->name,
             m->kind == LW_MATCH_SILU ? "silu" : "attention");
   struct tensor q = lw_tensor_of_value(l, m->q);
+  if (m->kind == LW_MATCH_SOFTPLUS) {
+    lw_set(l, 0, lw_softplus(l, q, 1, m->scale));
+    return;
+  }
   if (m->kind == LW_MATCH_SILU) {
     lw_set(l, 0, lw_unary(l, SW_OP_SILU, q));
     return;

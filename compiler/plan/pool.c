@@ -16,8 +16,6 @@
 /* A segment of 16 GiB without 2 GiB. */
 static const int64_t POOL_LIMIT = ((int64_t)16 << 30) - ((int64_t)2 << 30);
 
-enum { MAX_EXACT = 3000 }; /* storages of one kernel; above, first-fit */
-
 struct block {
   int64_t offset, bytes;
   int last; /* step that reads it last */
@@ -91,7 +89,7 @@ static enum sw_rc pack(struct sw_job *job, const struct sw_options *o, const str
     sw_place_add(job, &problem, p->storages.v[x->storage[k]].name, x->bytes[k], x->first[k], x->last[k] + 1, 0)
         ->required = true;
   }
-  struct sw_place_options options = {.placer = x->n > MAX_EXACT ? SW_LX_FIRSTFIT : SW_LX_EXACT, .budget = o->budget};
+  struct sw_place_options options = {.placer = SW_LX_EXACT, .budget = o->budget};
   struct sw_place_result *r;
   SW_TRY(sw_place_validate(job, &problem));
   SW_TRY(sw_place_solve(job, &problem, &options, &r));

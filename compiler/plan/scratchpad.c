@@ -35,6 +35,7 @@ struct planner {
   struct sw_plan *plan;
   struct sw_life *lives;
   struct resident *r; /* per storage */
+  int64_t budget;     /* of the placer, for all stretches of time */
 };
 
 /* -- operations -- */
@@ -277,7 +278,7 @@ static bool may_reuse(const struct planner *x, const struct sw_op *op, int tick,
 
 /* -- placement -- */
 
-enum { MAX_EXACT = 5000 }; /* buffers of one stretch of time; above, the best of the heuristics */
+enum { LEAST_BUDGET = 1000000 }; /* for a stretch of time when others have spent it all */
 
 /* The problem of one stretch of time that nothing crosses: outputs of ops in their order, then inputs. */
 static struct sw_place_problem problem_of(struct planner *x, const int *storages, int n, int *buffer_of)
@@ -313,12 +314,13 @@ static enum sw_rc place_stretch(struct planner *x, const int *storages, int n, i
 {
   struct sw_job *job = x->job;
   struct sw_place_problem p = problem_of(x, storages, n, buffer_of);
-  struct sw_place_options options = {.placer = x->o->lx_placer, .budget = x->o->budget, .no_peak = true};
-  if (n > MAX_EXACT && options.placer == SW_LX_EXACT)
-    options.placer = SW_LX_FIRSTFIT;
+  struct sw_place_options options = {.placer = x->o->lx_placer,
+                                     .budget = x->budget > LEAST_BUDGET ? x->budget : LEAST_BUDGET,
+                                     .no_peak = true};
   struct sw_place_result *result;
   SW_TRY(sw_place_validate(job, &p));
   SW_TRY(sw_place_solve(job, &p, &options, &result));
+  x->budget -= result->work;
   for (int k = 0; k < n; k++) {
     struct resident *r = &x->r[storages[k]];
     buffer_of[storages[k]] = 0;
@@ -396,7 +398,7 @@ static void place_rest_in_hbm(struct planner *x, int n_judged)
       continue;
     struct sw_place *place = SW_NEW(x->job->arena, struct sw_place);
     *place = (struct sw_place){.bytes = sw_layout_bytes(storage->layout),
-                               .not_in_lx = s < n_judged ? x->r[s].why : reason_texts[SW_LX_OUTPUT_REASON]};
+                               .not_in_lx = s < n_judged ? x->r[s].why : reason_texts[SW_LX_UNREAD_REASON]};
     storage->place = place;
   }
 }
@@ -404,7 +406,7 @@ static void place_rest_in_hbm(struct planner *x, int n_judged)
 enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, SIZE_MAX);
-  struct planner x = {.job = job, .o = o, .p = p, .plan = plan};
+  struct planner x = {.job = job, .o = o, .p = p, .plan = plan, .budget = o->budget};
   x.lives = sw_lives_make(scratch, p);
   x.r = SW_NEW_N(scratch, struct resident, p->storages.n);
   for (int s = 0; s < p->storages.n; s++) {

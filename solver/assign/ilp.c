@@ -4,7 +4,7 @@
  * divisor first, and only an optimum below 4,000,000 such units counts as proved (1e-7 of it is less than half a unit);
  * beyond, the bound given is that much lower. The labels' cost is recomputed in integers in any case.
  *
- * Ties: with the optimum known, a row holds the cost at it, and the ranks of the variables are minimised in chunks of
+ * Ties: with the optimum known, the cost is held there, and the ranks of the variables are minimised in chunks of
  * about 20 bits, the first variables first, each chunk held before the next. */
 #include "solver/assign/program.h"
 
@@ -13,15 +13,21 @@
 #include <glpk.h>
 #include <math.h>
 
-enum { MAX_UNITS = 4000000, MAX_COLUMNS = 400000, MEMORY_MB = 4096, SLICE = 2000 };
+enum { MAX_UNITS = 4000000, MAX_COLUMNS = 400000, MEMORY_MB = 4096, SLICE = 2000, MAX_SLICES = 100 };
+
+/* With a relaxation below this part of a known vector's cost, branching won't close the gap. */
+static const double HOPELESS = 0.8;
 
 struct search {
   struct sw_job *job;
   const struct sw_program *q;
-  int64_t unit, max_nodes, nodes;
+  int64_t unit, max_nodes; /* of one search */
+  int64_t nodes, nodes_before;
   const int *start;
   int *labels;
   double *column; /* scratch, one a column */
+  double *reduced; /* reduced costs in the first relaxation */
+  double relaxed;  /* its value */
   int *index;
   double bound;   /* of the last search, in units; -1: none */
   double start_units; /* cost of the start vector; -1: none */
@@ -46,10 +52,7 @@ static void on_node(glp_tree *tree, void *info)
   int best = glp_ios_best_node(tree);
   if (best)
     s->bound = glp_ios_node_bound(tree, best);
-  if (glp_ios_reason(tree) == GLP_ISELECT && ++s->nodes >= s->max_nodes)
-    s->stopped = true;
-  /* With such a gap after the cuts of the first nodes it won't close. */
-  if (s->start_units >= 0 && s->nodes >= 10 && s->bound >= 0 && s->bound < 0.95 * s->start_units)
+  if (glp_ios_reason(tree) == GLP_ISELECT && ++s->nodes - s->nodes_before >= s->max_nodes)
     s->stopped = true;
   if (sw_cancelled(s->job))
     s->cancelled = true;
@@ -101,17 +104,28 @@ static bool branch_and_bound(struct search *s, glp_prob *lp)
   glp_init_smcp(&simplex);
   simplex.msg_lev = GLP_MSG_OFF;
   simplex.it_lim = SLICE;
-  int rc;
+  int rc, slices = 0;
   s->calls++;
+  s->nodes_before = s->nodes;
   do {
     rc = glp_simplex(lp, &simplex);
     s->cancelled |= sw_cancelled(s->job);
-  } while (rc == GLP_EITLIM && !s->cancelled);
+    s->stopped |= rc == GLP_EITLIM && ++slices == MAX_SLICES;
+  } while (rc == GLP_EITLIM && !s->cancelled && !s->stopped);
   s->bound = -1;
   s->infeasible = rc == 0 && glp_get_status(lp) == GLP_NOFEAS;
   if (rc || s->cancelled || glp_get_status(lp) != GLP_OPT)
     return s->infeasible;
   s->bound = glp_get_obj_val(lp);
+  if (s->calls == 1) {
+    s->relaxed = s->bound;
+    for (int c = 1; c <= s->q->n_cols; c++)
+      s->reduced[c] = glp_get_col_dual(lp, c);
+  }
+  if (s->bound < HOPELESS * s->start_units) {
+    s->stopped = true;
+    return false;
+  }
   glp_iocp mip;
   glp_init_iocp(&mip);
   mip.msg_lev = GLP_MSG_OFF;
@@ -142,20 +156,37 @@ static int64_t cost_of(const struct sw_program *q, const int *labels)
   return sum;
 }
 
-/* Smallest labels among those of the optimal cost. */
-static bool break_ties(struct search *s, glp_prob *lp)
+/* Leaves only vectors of the optimal cost. If the relaxation reaches it, whatever moves a column with a reduced cost would
+ * cost more: those are held, and what is left has that cost. Else a row holds it; columns that cost more alone can't be in. */
+static void hold_cost(struct search *s, glp_prob *lp)
 {
   const struct sw_program *q = s->q;
-  int row = glp_add_rows(lp, 1), n = 0;
-  for (int c = 1; c <= q->n_cols; c++)
-    if (q->cost[c] > s->cost) { /* can't be in; and large coefficients blur the row */
+  double units = (double)(s->cost / s->unit);
+  bool tight = s->relaxed > units - 1e-6 * (1 + units);
+  int n = 0;
+  for (int c = 1; c <= q->n_cols; c++) {
+    double d = tight ? s->reduced[c] : 0;
+    if (q->cost[c] > s->cost || d > 0.01) {
       glp_set_col_bnds(lp, c, GLP_FX, 0, 0);
+    } else if (d < -0.01) { /* at its upper bound: leaving it costs */
+      glp_set_col_bnds(lp, c, GLP_FX, 1, 1);
     } else if (q->cost[c]) {
       s->index[++n] = c;
       s->column[n] = (double)(q->cost[c] / s->unit);
     }
+  }
+  if (tight)
+    return;
+  int row = glp_add_rows(lp, 1);
   glp_set_mat_row(lp, row, n, s->index, s->column);
-  glp_set_row_bnds(lp, row, GLP_UP, 0, (double)(s->cost / s->unit) + 0.25);
+  glp_set_row_bnds(lp, row, GLP_UP, 0, units + 0.25);
+}
+
+/* Smallest labels among those of the optimal cost. */
+static bool break_ties(struct search *s, glp_prob *lp)
+{
+  const struct sw_program *q = s->q;
+  hold_cost(s, lp);
   for (int c = 1; c <= q->n_cols; c++)
     glp_set_obj_coef(lp, c, 0);
   for (int v = 0, end; v < s->n_ranked; v = end) {
@@ -174,7 +205,7 @@ static bool break_ties(struct search *s, glp_prob *lp)
       for (int i = q->first[w]; i < q->first[w + 1]; i++)
         if (q->col_of[i]) {
           glp_set_obj_coef(lp, q->col_of[i], 0);
-          if (q->cost[q->col_of[i]] > s->cost)
+          if (glp_get_col_type(lp, q->col_of[i]) == GLP_FX)
             continue;
           double fixed = s->labels[w] == i - q->first[w];
           glp_set_col_bnds(lp, q->col_of[i], GLP_FX, fixed, fixed);
@@ -200,12 +231,13 @@ static void body(void *ctx)
   if (s->start)
     set_start(s);
   b->proved = branch_and_bound(s, lp);
+  s->start = NULL; /* the searches for ties have other costs and need the column */
   b->bound = s->bound;
   if (s->done) {
     s->cost = cost_of(s->q, s->labels);
     for (int v = 0; v < s->q->n; v++)
       b->best[v] = s->labels[v];
-    s->start_units = -1; /* the searches for ties have costs of their own */
+    s->start_units = -1;
     if (b->proved && s->cost / s->unit <= MAX_UNITS) {
       bool keep = s->done;
       s->tie_proved = break_ties(s, lp);
@@ -236,6 +268,7 @@ void sw_ilp_solve(struct sw_job *job, struct sw_arena *a, const struct sw_progra
   s->labels = SW_NEW_N(a, int, q->n);
   b.best = SW_NEW_N(a, int, q->n);
   s->column = SW_NEW_N(a, double, q->n_cols + 1);
+  s->reduced = SW_NEW_N(a, double, q->n_cols + 1);
   s->index = SW_NEW_N(a, int, q->n_cols + 1);
   for (int v = 0; v < q->n; v++) { /* no label at all: GLPK would not like the empty row */
     bool possible = false;

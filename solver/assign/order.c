@@ -5,7 +5,7 @@
  *   degree    always the variable with the smallest table: trees, ladders, hubs.
  *   sweep     one front moves over the graph; next is the front's variable that makes it grow least: grids.
  *             A 20 x 20 grid of 2 labels: 2^21 entries in the largest table, degree gets 2^28.
- *   fill      the variable that joins the fewest unjoined neighbours, for small dense islands. */
+ *   fill      the variable that joins the fewest unjoined neighbours; again with ties shuffled. For what is costly. */
 #include "solver/assign/net.h"
 
 #include <math.h>
@@ -190,21 +190,24 @@ static void remove_from(struct greedy *g, int v)
   }
 }
 
-/* The variable whose absence helps most: the one with most around it. */
-static int crowded(const struct greedy *g)
+/* The one of v and its neighbours whose absence helps most: it has most around it. */
+static int crowded(const struct greedy *g, int v)
 {
-  int best = -1;
-  for (int v = 0; v < g->is->n; v++)
-    if (!g->done[v] && (best < 0 || g->key[v] > g->key[best] ||
-                        (g->key[v] == g->key[best] && g->tie[v] < g->tie[best])))
-      best = v;
+  int best = v;
+  for (int j = 0; j < g->near[v].n; j++) {
+    int u = g->near[v].v[j];
+    if (!g->done[u] && (g->key[u] > g->key[best] || (g->key[u] == g->key[best] && g->tie[u] < g->tie[best])))
+      best = u;
+  }
   return best;
 }
 
+enum { MAX_FRONT = 48 }; /* a table over more is of no use */
+
 /* seed 0: ties to the first variable; else shuffled. When no table of at most 2^(max_log/1024) entries is left, a
- * variable is left out (left_out). Gives the length of the order, or -1 when more than max_fill pairs were joined. */
-static int greedy_order(struct sw_arena *a, const struct sw_island *is, bool by_fill, uint64_t seed, int64_t max_fill,
-                        int64_t max_log, int *order, bool *left_out)
+ * variable is left out (left_out). Gives the length of the order, or -1 when it is of no use. */
+static int greedy_order(struct sw_arena *a, const struct sw_island *is, bool by_fill, uint64_t seed, int64_t max_log,
+                        int *order, bool *left_out)
 {
   int n = is->n, length = 0;
   struct greedy g = {.arena = a, .is = is, .by_fill = by_fill, .pairs = {.arena = a}};
@@ -235,7 +238,7 @@ static int greedy_order(struct sw_arena *a, const struct sw_island *is, bool by_
       continue;
     if (left_out && e.key > max_log) {
       heap_push(&g, e);
-      int w = crowded(&g);
+      int w = crowded(&g, v);
       g.done[w] = left_out[w] = true;
       i++;
       remove_from(&g, w);
@@ -247,6 +250,8 @@ static int greedy_order(struct sw_arena *a, const struct sw_island *is, bool by_
     for (int j = 0; j < g.near[v].n; j++)
       if (!g.done[g.near[v].v[j]])
         around[m++] = g.near[v].v[j];
+    if (m > MAX_FRONT)
+      return -1;
     for (int x = 0; x < m; x++)
       for (int y = 0; y < x; y++) {
         int u = around[x], w = around[y];
@@ -254,8 +259,6 @@ static int greedy_order(struct sw_arena *a, const struct sw_island *is, bool by_
           continue;
         *SW_PUSH(a, &g.near[u]) = w;
         *SW_PUSH(a, &g.near[w]) = u;
-        if (--max_fill < 0)
-          return -1;
         if (!by_fill) {
           g.key[u] += g.log[w];
           g.key[w] += g.log[u];
@@ -286,14 +289,12 @@ int sw_order_partial(struct sw_arena *a, const struct sw_island *is, int max_log
                      bool *left_out)
 {
   struct sw_arena *scratch = sw_arena_new(a, 0);
-  int n = greedy_order(scratch, is, false, seed, INT64_MAX, (int64_t)max_log2 * 1024, order, left_out);
+  int n = greedy_order(scratch, is, false, seed, (int64_t)max_log2 * 1024, order, left_out);
   sw_arena_free(scratch);
   return n;
 }
 
 /* -- sweep -- */
-
-enum { MAX_FRONT = 48 };
 
 /* False when the front gets too wide to be of use. */
 static bool sweep_order(struct sw_arena *a, const struct sw_island *is, int start, int *order)
@@ -369,7 +370,7 @@ static void keep_better(struct sw_arena *a, const struct sw_island *is, const in
 
 struct sw_order *sw_order_find(struct sw_arena *a, const struct sw_island *is)
 {
-  enum { SMALL_TABLE = 256, DENSE = 600, TRIES = 24 };
+  enum { SMALL_TABLE = 256 };
   int n = is->n, *order = SW_NEW_N(a, int, n);
   for (int i = 0; i < n; i++)
     order[i] = n - 1 - i;
@@ -379,7 +380,7 @@ struct sw_order *sw_order_find(struct sw_arena *a, const struct sw_island *is)
   if (natural && natural->largest <= SMALL_TABLE)
     return natural;
   struct sw_arena *scratch = sw_arena_new(a, 0);
-  if (greedy_order(scratch, is, false, 0, 40000000, 0, order, NULL) == n)
+  if (greedy_order(scratch, is, false, 0, 0, order, NULL) == n)
     keep_better(a, is, order, &best);
   int first = farthest(scratch, is, 0), last = farthest(scratch, is, first);
   int starts[] = {0, n - 1, first, last};
@@ -387,12 +388,13 @@ struct sw_order *sw_order_find(struct sw_arena *a, const struct sw_island *is)
     if (sweep_order(scratch, is, starts[i], order))
       keep_better(a, is, order, &best);
   /* Small tables need no better order, and hopeless ones won't find one. */
-  for (uint64_t seed = 0; n <= DENSE && seed < TRIES && best && best->entries > 1 << 22 && best->entries < 1e12; seed++) {
+  uint64_t tries = n <= 1000 ? 24 : n <= 20000 ? 6 : 2;
+  for (uint64_t seed = 0; seed < tries && best && best->entries > 1 << 22 && best->entries < 1e12; seed++) {
     sw_arena_free(scratch);
     scratch = sw_arena_new(a, 0);
-    greedy_order(scratch, is, true, seed, INT64_MAX, 0, order, NULL);
-    keep_better(a, is, order, &best);
-    if (seed < (uint64_t)n && sweep_order(scratch, is, (int)(seed * (uint64_t)n / TRIES), order))
+    if (greedy_order(scratch, is, true, seed, 0, order, NULL) == n)
+      keep_better(a, is, order, &best);
+    if (seed && n <= 1000 && sweep_order(scratch, is, (int)(seed * (uint64_t)n / tries), order))
       keep_better(a, is, order, &best);
   }
   sw_arena_free(scratch);

@@ -158,14 +158,20 @@ static int64_t local_cost(const struct sw_island *is, const int *labels, int v, 
   return sum;
 }
 
+/* Entries all over the place cost more than those in a row. */
+static int64_t sweep_work(const struct sw_island *is)
+{
+  return 8 * (int64_t)is->n_pairs + 8;
+}
+
 /* One run; the threshold falls from the largest cost of an entry that is no penalty to 0. */
-static void anneal(struct wide *w, const struct sw_island *is, int64_t top, int *labels)
+static void anneal(struct wide *w, const struct sw_island *is, int64_t top, int64_t sweeps, int *labels)
 {
   uint64_t state = ++w->seed * 0x9E3779B97F4A7C15u;
   for (int v = 0; v < is->n; v++)
     labels[v] = (int)(random32(&state) % (uint32_t)is->k[v]);
-  for (int sweep = 0; sweep < SWEEPS && w->work < w->budget; sweep++) {
-    int64_t threshold = top / SWEEPS * (SWEEPS - 1 - sweep);
+  for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+    int64_t threshold = top / sweeps * (sweeps - 1 - sweep);
     for (int n = 0; n < is->n; n++) {
       int v = (int)(random32(&state) % (uint32_t)is->n);
       int i = (int)(random32(&state) % (uint32_t)(is->k[v] - 1));
@@ -174,7 +180,7 @@ static void anneal(struct wide *w, const struct sw_island *is, int64_t top, int 
       if (local_cost(is, labels, v, i) <= sw_assign__plus(local_cost(is, labels, v, labels[v]), allowed))
         labels[v] = i;
     }
-    w->work += is->n_pairs;
+    w->work += sweep_work(is);
   }
 }
 
@@ -187,8 +193,16 @@ static void search(struct wide *w, struct sw_job *job, int *labels)
       if (soft->pairs[p].t[e] > top && soft->pairs[p].t[e] < penalty)
         top = soft->pairs[p].t[e];
   int *trial = SW_NEW_N(w->arena, int, soft->n);
-  for (int i = 0; i < STARTS && !sw_cancelled(job); i++) {
-    anneal(w, soft, top, trial);
+  /* Half of the budget at most; rather fewer starts than hasty ones. */
+  int starts = 2 * STARTS;
+  int64_t sweeps;
+  do {
+    starts /= 2;
+    sweeps = w->budget / 2 / (starts * sweep_work(soft));
+  } while (sweeps < SWEEPS / 4 && starts > 1);
+  sweeps = sweeps < 1 ? 1 : sweeps < SWEEPS ? sweeps : SWEEPS;
+  for (int i = 0; i < starts && !sw_cancelled(job); i++) {
+    anneal(w, soft, top, sweeps, trial);
     int64_t now = cost_of(soft, trial);
     if (now > cost)
       continue;
@@ -221,7 +235,7 @@ struct sw_answer sw_wide(struct sw_job *job, struct sw_arena *keep, const struct
     s.cost = cost;
     s.labels = labels;
   }
-  w.budget = budget;
+  w.budget = budget / 4 * 3;
   for (int i = 0; i < BOUNDS && !sw_cancelled(job); i++) {
     int64_t bound = solve_part(&w, is, BOUND_LOG2, NULL);
     if (bound != SW_ASSIGN_INF && bound > s.bound)
@@ -233,8 +247,8 @@ struct sw_answer sw_wide(struct sw_job *job, struct sw_arena *keep, const struct
     sw_arena_free(w.arena);
     return s;
   }
-  /* A node costs about as much as a few hundred entries a column. */
-  enum { ENTRIES_A_COLUMN = 1000, MOST_NODES = 300, MOST_COLUMNS = 60000 };
+  /* A node costs about as much as a hundred entries a column. */
+  enum { ENTRIES_A_COLUMN = 100, MOST_NODES = 300, MOST_COLUMNS = 20000 };
   struct sw_program *q = sw_program_build(w.arena, is->n, is->first, is->unary, is->n_pairs, is->pairs);
   int64_t nodes = (budget - w.work) / ((int64_t)q->n_cols * ENTRIES_A_COLUMN + 1);
   if (nodes > 0 && q->n_cols <= MOST_COLUMNS) {

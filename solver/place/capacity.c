@@ -70,7 +70,7 @@ static struct loads find_loads(struct sw_arena *arena, const struct sw_master *m
     l.round = 1;
   for (int u = 0; u < d->n_units; u++)
     for (int p = 0; may_be_in(m, u) && p < d->units[u].shape.n; p++) {
-      const struct sw_part *part = &d->units[u].shape.v[p];
+      const struct sw_slab *part = &d->units[u].shape.v[p];
       int64_t h = sw_round_up(part->h, l.round);
       l.load[part->s0] += h;
       l.load[part->s1] -= h;

@@ -90,7 +90,7 @@ static void shrink(struct exact *x, struct sw_cut *cut, int64_t height)
   }
 }
 
-enum outcome { FOUND, NO_SET, SPENT, FAULT };
+enum outcome { FOUND, NO_SET, SPENT };
 
 /* Work for packing a set: a part, or all of it when there is no other set to turn to. */
 static int64_t work_for(const struct exact *x, const bool *in)
@@ -111,9 +111,9 @@ static enum outcome select_and_pack(struct exact *x, int64_t height, int64_t nee
     struct sw_master m = {.model = x->model, .cuts = x->cuts.v, .n_cuts = x->cuts.n, .height = height, .need = need,
                           .work = share(x, 4), .job = x->job};
     int64_t given = m.work;
-    if (!sw_master_solve(x->arena, &m)) {
-      sw_fail(x->job, SW_INTERNAL, "GLPK stopped: %s", m.message);
-      return FAULT;
+    if (!sw_master_solve(x->arena, &m)) { /* not proved, but what we have stays good */
+      sw_warn(x->job, "placement: GLPK stopped: %s", m.message);
+      break;
     }
     x->work -= given - m.work;
     x->r->n_glpk_calls += m.used_glpk;
@@ -164,7 +164,7 @@ static bool has_set(struct exact *x, int64_t height, int64_t need)
 }
 
 /* Step 3. Heights are counted in granules: no plan has a peak between. */
-static bool minimise_peak(struct exact *x)
+static void minimise_peak(struct exact *x)
 {
   struct sw_place_result *r = x->r;
   int64_t g = x->model->granule, low = -1, high = (r->peak + g - 1) / g; /* the least one is in (low, high] */
@@ -187,8 +187,6 @@ static bool minimise_peak(struct exact *x)
     x->cuts.n = 0; /* what does not pack at one height may at the next */
     int64_t bound = INT64_MAX, before = r->peak;
     enum outcome o = select_and_pack(x, h * g, r->value, &bound);
-    if (o == FAULT)
-      return false;
     if (o == NO_SET && proving)
       r->peak_bound = (h + 1) * g < r->peak ? (h + 1) * g : r->peak;
     else
@@ -197,7 +195,6 @@ static bool minimise_peak(struct exact *x)
       tried = h;
   }
   r->peak_status = r->peak_bound == r->peak ? SW_PLACED_OPTIMAL : SW_PLACED_FEASIBLE;
-  return true;
 }
 
 /* -- infeasible -- */
@@ -229,14 +226,12 @@ static void find_conflict(struct exact *x)
 
 /* -- all -- */
 
-enum sw_rc sw_place_exact(struct sw_job *job, const struct sw_model *model, const struct sw_place_options *o,
-                          struct sw_place_result *r)
+void sw_place_exact(struct sw_job *job, const struct sw_model *model, const struct sw_place_options *o,
+                    struct sw_place_result *r)
 {
   struct exact x = {.job = job, .arena = model->arena, .model = model, .r = r, .work = o->budget};
   r->bound = INT64_MAX;
   enum outcome outcome = select_and_pack(&x, model->p->capacity, -1, &r->bound);
-  if (outcome == FAULT)
-    return SW_INTERNAL;
   if (outcome == NO_SET && r->address) { /* every set with more value is cut away: what we have is the optimum */
     outcome = FOUND;
     r->bound = r->value;
@@ -255,12 +250,11 @@ enum sw_rc sw_place_exact(struct sw_job *job, const struct sw_model *model, cons
   }
   if (r->bound == INT64_MAX)
     r->bound = -1;
-  if (r->address && !o->no_peak && !minimise_peak(&x))
-    return SW_INTERNAL;
+  if (r->address && !o->no_peak)
+    minimise_peak(&x);
   r->work = o->budget - x.work;
   if (x.work <= 0)
     r->stopped_by = "budget";
   if (sw_cancelled(job))
     r->stopped_by = "cancelled";
-  return SW_OK;
 }

@@ -125,10 +125,10 @@ static bool pack_rest(struct glue *g, int64_t *base)
 {
   struct sw_pack *k = g->k;
   struct sw_item *items = SW_NEW_N(k->arena, struct sw_item, g->n_alive);
-  struct sw_part *parts = SW_NEW_N(k->arena, struct sw_part, g->n_alive);
+  struct sw_slab *parts = SW_NEW_N(k->arena, struct sw_slab, g->n_alive);
   for (int i = 0; i < g->n_alive; i++) {
     const struct rect *x = &g->r[g->alive[i]];
-    parts[i] = (struct sw_part){x->s0, x->s1, x->h};
+    parts[i] = (struct sw_slab){x->s0, x->s1, x->h};
     items[i] = (struct sw_item){{&parts[i], 1}, g->alignment, -1};
   }
   struct sw_pack rest = {.arena = k->arena, .items = items, .n = g->n_alive, .n_sections = k->n_sections,
@@ -154,7 +154,7 @@ bool sw_pack_glued(struct sw_pack *k, const int *list, int n)
                    .alignment = k->items[list[0]].alignment};
   struct key *keys = SW_NEW_N(k->arena, struct key, 2 * n), *ends = SW_NEW_N(k->arena, struct key, 2 * n);
   for (int p = 0; p < n; p++) {
-    const struct sw_part *x = &k->items[list[p]].shape.v[0];
+    const struct sw_slab *x = &k->items[list[p]].shape.v[0];
     g.r[g.n] = (struct rect){.s0 = x->s0, .s1 = x->s1, .h = x->h, .item = list[p]};
     g.alive[g.n_alive++] = g.n++;
   }

@@ -101,9 +101,9 @@ static int by_int(const void *a, const void *b)
 
 struct sw_shape sw_shape_of(struct sw_arena *arena, const struct sw_model *m, const int *buffers, int n)
 {
-  struct sw_shape out = {.v = SW_NEW_N(arena, struct sw_part, 2 * n)};
+  struct sw_shape out = {.v = SW_NEW_N(arena, struct sw_slab, 2 * n)};
   if (n == 1) {
-    out.v[out.n++] = (struct sw_part){m->first[buffers[0]], m->last[buffers[0]], m->p->buffers.v[buffers[0]].size};
+    out.v[out.n++] = (struct sw_slab){m->first[buffers[0]], m->last[buffers[0]], m->p->buffers.v[buffers[0]].size};
     return out;
   }
   /* Buffers in order of their start; `live` holds those that have not ended. */
@@ -137,7 +137,7 @@ struct sw_shape sw_shape_of(struct sw_arena *arena, const struct sw_model *m, co
     if (out.n && out.v[out.n - 1].s1 == cut[c] && out.v[out.n - 1].h == h)
       out.v[out.n - 1].s1 = cut[c + 1];
     else
-      out.v[out.n++] = (struct sw_part){cut[c], cut[c + 1], h};
+      out.v[out.n++] = (struct sw_slab){cut[c], cut[c + 1], h};
   }
   return out;
 }

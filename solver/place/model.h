@@ -5,14 +5,14 @@
 #include "solver/place/place.h"
 
 /* h bytes in the sections [s0, s1). */
-struct sw_part {
+struct sw_slab {
   int s0, s1;
   int64_t h;
 };
 
 /* A shape in time at one base address: parts in order, disjoint; between them it is not there. */
 struct sw_shape {
-  struct sw_part *v;
+  struct sw_slab *v;
   int n;
 };
 

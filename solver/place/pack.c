@@ -16,7 +16,7 @@ static int last_of(const struct sw_item *it)
 /* -- meetings -- */
 
 struct piece {
-  struct sw_part part;
+  struct sw_slab part;
   int item;
 };
 
@@ -100,7 +100,7 @@ static bool fits_section_wise(struct sw_pack *k)
   for (int i = 0; i < k->n; i++) {
     const struct sw_item *it = &k->items[i];
     for (int p = 0; p < it->shape.n; p++) {
-      const struct sw_part *part = &it->shape.v[p];
+      const struct sw_slab *part = &it->shape.v[p];
       change[part->s0] += part->h;
       change[part->s1] -= part->h;
       if (part->h > k->tallest[i])

@@ -46,23 +46,21 @@ enum sw_rc sw_place_solve(struct sw_job *job, const struct sw_place_problem *p, 
   struct sw_model *m = sw_model_make(scratch, p);
   struct sw_place_result *r = SW_NEW(job->arena, struct sw_place_result);
   bool *is_out = who_is_out(m);
-  enum sw_rc rc = SW_OK;
   r->bound = r->peak_bound = -1;
   if (o->placer == SW_LX_EXACT) {
     run_heuristic(job, m, is_out, SW_LX_GREEDY, r);
     run_heuristic(job, m, is_out, SW_LX_FIRSTFIT, r);
     run_heuristic(job, m, is_out, SW_LX_BESTFIT, r);
-    rc = sw_place_exact(job, m, o, r);
+    sw_place_exact(job, m, o, r);
   } else {
     run_heuristic(job, m, is_out, o->placer, r);
     r->status = r->peak_status = r->address ? SW_PLACED_FEASIBLE : SW_PLACED_UNKNOWN;
   }
-  if (!r->address && rc == SW_OK)
+  if (!r->address)
     r->peak_status = SW_PLACED_UNKNOWN;
-  if (rc == SW_OK && r->address)
+  if (r->address)
     explain(job, m, r);
   sw_arena_free(scratch);
-  if (rc == SW_OK)
-    *out = r;
-  return rc;
+  *out = r;
+  return SW_OK;
 }

@@ -7,7 +7,8 @@ static void rows_by_number(void **state)
   EXPECT("%x : f32[3,2] = input\n%i : i64[2] = input\n%y : f32[2,2] = aten.embedding(%x, %i)\n"
          "%z : f32[3,2] = aten.index_select(%x, 1, %i)\nreturn %y, %z\n",
          V(10, 11, 0, 1, 1, 0, 11, 10, 21, 20), x, V(1, 0));
-  EXPECT_FAULT("%x : f32[3,2] = input\n%i : i64[1] = input\n%y : f32[1,2] = aten.embedding(%x, %i)\nreturn %y\n", SW_INVALID,
+  EXPECT_FAULT("%x : f32[3,2] = input\n%i : i64[1] = input\n%y : f32[1,2] = aten.embedding(%x, %i)\nreturn %y\n",
+               SW_INVALID,
                "index 3 is not in a dim of 3", x, V(3));
 }
 
@@ -18,12 +19,15 @@ static void advanced_indexing_follows_numpy(void **state)
   EXPECT("%x : f32[2,3,2] = input\n%i : i64[2] = input\n%y : f32[2,2] = aten.index.Tensor(%x, [%i, %i])\nreturn %y\n",
          V(0, 1, 8, 9), x, V(0, 1));
   /* Indices apart: their dims come first. x[i, :, i] */
-  EXPECT("%x : f32[2,3,2] = input\n%i : i64[2] = input\n%y : f32[2,3] = aten.index.Tensor(%x, [%i, None, %i])\nreturn %y\n",
+  EXPECT("%x : f32[2,3,2] = input\n%i : i64[2] = input\n%y : f32[2,3] = aten.index.Tensor(%x, [%i, None, %i])\n"
+         "return %y\n",
          V(0, 2, 4, 7, 9, 11), x, V(0, 1));
   /* Indices side by side: their dims stay there. x[:, i, i] */
-  EXPECT("%x : f32[2,3,2] = input\n%i : i64[2] = input\n%y : f32[2,2] = aten.index.Tensor(%x, [None, %i, %i])\nreturn %y\n",
+  EXPECT("%x : f32[2,3,2] = input\n%i : i64[2] = input\n%y : f32[2,2] = aten.index.Tensor(%x, [None, %i, %i])\n"
+         "return %y\n",
          V(0, 3, 6, 9), x, V(0, 1));
-  EXPECT("%x : f32[2,3,2] = input\n%i : i64[1] = input\n%y : f32[2,1,2] = aten.index.Tensor(%x, [None, %i])\nreturn %y\n",
+  EXPECT("%x : f32[2,3,2] = input\n%i : i64[1] = input\n%y : f32[2,1,2] = aten.index.Tensor(%x, [None, %i])\n"
+         "return %y\n",
          V(4, 5, 10, 11), x, V(-1));
 }
 
@@ -31,13 +35,17 @@ static void writes_by_index(void **state)
 {
   (void)state;
   struct numbers x = V(1, 2, 3, 4), i = V(0, 0);
-  EXPECT("%x : f32[4] = input\n%i : i64[2] = input\n%v : f32[2] = input\n%y : f32[4] = aten.index_put(%x, [%i], %v, True)\n"
+  EXPECT("%x : f32[4] = input\n%i : i64[2] = input\n%v : f32[2] = input\n"
+         "%y : f32[4] = aten.index_put(%x, [%i], %v, True)\n"
          "%z : f32[4] = aten.index_put(%x, [%i], %v)\nreturn %y, %z, %x\n",
          V(31, 2, 3, 4, 20, 2, 3, 4, 1, 2, 3, 4), x, i, V(10, 20));
-  EXPECT("%x : f32[4] = input\n%m : bool[4] = input\n%v : f32[] = input\n%y : f32[4] = aten.index_put(%x, [%m], %v)\nreturn %y\n",
+  EXPECT("%x : f32[4] = input\n%m : bool[4] = input\n%v : f32[] = input\n"
+         "%y : f32[4] = aten.index_put(%x, [%m], %v)\nreturn %y\n",
          V(1, 9, 3, 9), x, V(0, 1, 0, 1), V(9));
-  EXPECT("%x : f32[2,2] = input\n%i : i64[1] = input\n%v : f32[2,1] = input\n%y : f32[2,2] = aten.index_copy(%x, 1, %i, %v)\n"
-         "%z : f32[2,2] = aten.index_add(%x, 1, %i, %v, alpha=2)\n%w : f32[2,2] = aten.index_fill.int_Scalar(%x, 0, %i, 7)\n"
+  EXPECT("%x : f32[2,2] = input\n%i : i64[1] = input\n%v : f32[2,1] = input\n"
+         "%y : f32[2,2] = aten.index_copy(%x, 1, %i, %v)\n"
+         "%z : f32[2,2] = aten.index_add(%x, 1, %i, %v, alpha=2)\n"
+         "%w : f32[2,2] = aten.index_fill.int_Scalar(%x, 0, %i, 7)\n"
          "return %y, %z, %w\n",
          V(1, 8, 3, 9, 1, 18, 3, 22, 1, 2, 7, 7), x, V(1), V(8, 9));
   EXPECT("%x : f32[2,2] = input\n%v : f32[2] = input\n%y : f32[2,2] = aten.select_scatter(%x, %v, 1, 0)\n"
@@ -60,8 +68,10 @@ static void scattered_elements(void **state)
 {
   (void)state;
   struct numbers x = V(1, 2, 3, 4), i = V(0, 0, 2), v = V(10, 20, 30);
-  EXPECT("%x : f32[4] = input\n%i : i64[3] = input\n%v : f32[3] = input\n%a : f32[4] = aten.scatter.src(%x, 0, %i, %v)\n"
-         "%b : f32[4] = aten.scatter_add(%x, 0, %i, %v)\n%c : f32[4] = aten.scatter.value(%x, 0, %i, 7)\nreturn %a, %b, %c\n",
+  EXPECT("%x : f32[4] = input\n%i : i64[3] = input\n%v : f32[3] = input\n"
+         "%a : f32[4] = aten.scatter.src(%x, 0, %i, %v)\n"
+         "%b : f32[4] = aten.scatter_add(%x, 0, %i, %v)\n%c : f32[4] = aten.scatter.value(%x, 0, %i, 7)\n"
+         "return %a, %b, %c\n",
          V(20, 2, 30, 4, 31, 2, 33, 4, 7, 2, 7, 4), x, i, v);
   EXPECT("%x : f32[4] = input\n%i : i64[3] = input\n%v : f32[3] = input\n"
          "%a : f32[4] = aten.scatter_reduce.two(%x, 0, %i, %v, \"prod\")\n"
@@ -75,7 +85,8 @@ static void counting(void **state)
 {
   (void)state;
   EXPECT("%x : f32[5] = input\n%y : f32[4] = aten.histc(%x, 4, 0, 4)\nreturn %y\n", V(1, 2, 0, 1), V(0, 1, 1.5, 4, 9));
-  EXPECT("%x : i64[4] = input\n%w : f32[4] = input\n%y : i64[3] = aten.bincount(%x)\n%z : f32[3] = aten.bincount(%x, %w)\n"
+  EXPECT("%x : i64[4] = input\n%w : f32[4] = input\n%y : i64[3] = aten.bincount(%x)\n"
+         "%z : f32[3] = aten.bincount(%x, %w)\n"
          "return %y, %z\n",
          V(1, 0, 3, 1, 0, 9), V(2, 0, 2, 2), V(2, 1, 3, 4));
   EXPECT("%x : i64[4] = input\n%t : i64[2] = input\n%y : bool[4] = aten.isin.Tensor_Tensor(%x, %t)\n"
@@ -86,7 +97,8 @@ static void counting(void **state)
 static void sizes_that_only_values_tell(void **state)
 {
   (void)state;
-  EXPECT("range u0 = 0..4\n%x : i64[2,2] = input\n%y : i64[u0:4,2] = aten.nonzero(%x)\n%n : int(u0:4) = aten.sym_size.int(%y, 0)\n"
+  EXPECT("range u0 = 0..4\n%x : i64[2,2] = input\n%y : i64[u0:4,2] = aten.nonzero(%x)\n"
+         "%n : int(u0:4) = aten.sym_size.int(%y, 0)\n"
          "return %y, %n\n",
          V(0, 1, 1, 1, 2), V(0, 3, 0, -1));
 }

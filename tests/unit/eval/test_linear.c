@@ -7,12 +7,14 @@ static void matrix_products(void **state)
   EXPECT("%a : f32[2,2] = input\n%b : f32[2,2] = input\n%y : f32[2,2] = aten.mm(%a, %b)\nreturn %y\n", ab, a, b);
   EXPECT("%a : i64[2,2] = input\n%b : i64[2,2] = input\n%y : i64[2,2] = aten.mm(%a, %b)\nreturn %y\n", ab, a, b);
   EXPECT("%a : f32[1,2,2] = input\n%b : f32[1,2,2] = input\n%y : f32[1,2,2] = aten.bmm(%a, %b)\nreturn %y\n", ab, a, b);
-  EXPECT("%a : f32[2,2] = input\n%b : f32[2] = input\n%y : f32[2] = aten.matmul(%a, %b)\n%z : f32[2] = aten.matmul(%b, %a)\n"
+  EXPECT("%a : f32[2,2] = input\n%b : f32[2] = input\n%y : f32[2] = aten.matmul(%a, %b)\n"
+         "%z : f32[2] = aten.matmul(%b, %a)\n"
          "%w : f32[] = aten.dot(%b, %b)\n%m : f32[2] = aten.mv(%a, %b)\nreturn %y, %z, %w, %m\n",
          V(17, 39, 23, 34, 61, 17, 39), a, V(5, 6));
   EXPECT("%a : f32[2,1,1,1] = input\n%b : f32[3,1,2] = input\n%y : f32[2,3,1,2] = aten.matmul(%a, %b)\nreturn %y\n",
          V(1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60), V(1, 10), V(1, 2, 3, 4, 5, 6));
-  EXPECT("%a : f32[1,2] = input\n%w : f32[3,2] = input\n%b : f32[3] = input\n%y : f32[1,3] = aten.linear(%a, %w, %b)\nreturn %y\n",
+  EXPECT("%a : f32[1,2] = input\n%w : f32[3,2] = input\n%b : f32[3] = input\n"
+         "%y : f32[1,3] = aten.linear(%a, %w, %b)\nreturn %y\n",
          V(11, 22, 33), V(1, 1), V(0, 1, 1, 1, 1, 2), V(10, 20, 30));
   EXPECT("%i : f32[2] = input\n%a : f32[2,2] = input\n%b : f32[2,2] = input\n"
          "%y : f32[2,2] = aten.addmm(%i, %a, %b, beta=10, alpha=2)\n%z : f32[2,2] = aten.addmm(%i, %a, %b, beta=0)\n"
@@ -50,7 +52,8 @@ static void convolutions(void **state)
 {
   (void)state;
   struct numbers x = V(1, 2, 3, 4, 5, 6, 7, 8, 9), w = V(1, 0, 0, 1);
-  EXPECT("%x : f32[1,1,3,3] = input\n%w : f32[1,1,2,2] = input\n%y : f32[1,1,2,2] = aten.conv2d.default(%x, %w)\nreturn %y\n",
+  EXPECT("%x : f32[1,1,3,3] = input\n%w : f32[1,1,2,2] = input\n"
+         "%y : f32[1,1,2,2] = aten.conv2d.default(%x, %w)\nreturn %y\n",
          V(6, 8, 12, 14), x, w);
   EXPECT("%x : f32[1,1,3,3] = input\n%w : f32[1,1,2,2] = input\n"
          "%y : f32[1,1,2,2] = aten.conv2d.default(%x, %w, None, [2,2], [1,1])\nreturn %y\n",
@@ -61,7 +64,8 @@ static void convolutions(void **state)
   EXPECT("%x : f32[1,2,3] = input\n%w : f32[2,1,2] = input\n%b : f32[2] = input\n"
          "%y : f32[1,2,2] = aten.conv1d.default(%x, %w, %b, groups=2)\nreturn %y\n",
          V(103, 105, 209, 211), V(1, 2, 3, 4, 5, 6), V(1, 1, 1, 1), V(100, 200));
-  EXPECT("%x : f32[1,4] = input\n%w : f32[1,1,2] = input\n%y : f32[1,4] = aten.conv1d.padding(%x, %w, padding=\"same\")\n"
+  EXPECT("%x : f32[1,4] = input\n%w : f32[1,1,2] = input\n"
+         "%y : f32[1,4] = aten.conv1d.padding(%x, %w, padding=\"same\")\n"
          "return %y\n",
          V(3, 5, 7, 4), V(1, 2, 3, 4), V(1, 1)); /* the odd pad lies at the end */
   EXPECT("%x : f32[1,1,1,2] = input\n%w : f32[1,1,1,2] = input\n"
@@ -75,7 +79,8 @@ static void pooling(void **state)
 {
   (void)state;
   struct numbers x = V(1, 2, 3, 4, 5, 6, 7, 8, 9);
-  EXPECT("%x : f32[1,3,3] = input\nm: %v : f32[1,2,2], %i : i64[1,2,2] = aten.max_pool2d_with_indices(%x, [2,2], [1,1])\n"
+  EXPECT("%x : f32[1,3,3] = input\n"
+         "m: %v : f32[1,2,2], %i : i64[1,2,2] = aten.max_pool2d_with_indices(%x, [2,2], [1,1])\n"
          "return %v, %i\n",
          V(5, 6, 8, 9, 4, 5, 7, 8), x);
   EXPECT("%x : f32[1,3,3] = input\n%y : f32[1,2,2] = aten.avg_pool2d(%x, [2,2], [2,2], [1,1])\n"
@@ -87,7 +92,8 @@ static void pooling(void **state)
          "%z : f32[1,1,1,4] = aten.upsample_bilinear2d.vec(%x, [1,4], False, None)\n"
          "%w : f32[1,1,1,3] = aten.upsample_bilinear2d.vec(%x, [1,3], True, None)\nreturn %y, %z, %w\n",
          V(0, 0, 8, 8, 0, 0, 8, 8, 0, 2, 6, 8, 0, 4, 8), V(0, 8));
-  EXPECT("%x : f32[4,1,1] = input\n%y : f32[1,2,2] = aten.pixel_shuffle(%x, 2)\nreturn %y\n", V(1, 2, 3, 4), V(1, 2, 3, 4));
+  EXPECT("%x : f32[4,1,1] = input\n%y : f32[1,2,2] = aten.pixel_shuffle(%x, 2)\nreturn %y\n",
+         V(1, 2, 3, 4), V(1, 2, 3, 4));
   EXPECT("%x : f32[1,1,3] = input\n%y : f32[1,1,7] = aten.pad(%x, [2,2], \"reflect\")\n"
          "%z : f32[1,1,5] = aten.pad(%x, [1,1], \"replicate\")\n%w : f32[1,1,5] = aten.pad(%x, [1,1], \"circular\")\n"
          "%v : f32[1,1,4] = aten.constant_pad_nd(%x, [-1,2], 9)\nreturn %y, %z, %w, %v\n",
@@ -99,13 +105,16 @@ static void norms(void **state)
   (void)state;
   struct numbers x = V(1, 2, 3, 4, 5, 6, 7, 9);
   EXPECT("%x : f32[2,4] = input\n%y : f32[2,4] = aten.layer_norm(%x, [4])\nreturn %y\n",
-         V(-1.34163542, -0.4472118067, 0.4472118067, 1.34163542, -1.1832132521, -0.5070913938, 0.1690304646, 1.5212741813),
+         V(-1.34163542, -0.4472118067, 0.4472118067, 1.34163542, -1.1832132521, -0.5070913938, 0.1690304646,
+           1.5212741813),
          x);
   EXPECT("%x : f32[2,4] = input\n%y : f32[2,4] = aten.rms_norm(%x, [4], None, 1e-5)\nreturn %y\n",
-         V(0.3651481282, 0.7302962565, 1.0954443847, 1.460592513, 0.7235745295, 0.8682894354, 1.0130043413, 1.3024341531),
+         V(0.3651481282, 0.7302962565, 1.0954443847, 1.460592513, 0.7235745295, 0.8682894354, 1.0130043413,
+           1.3024341531),
          x);
   /* One group of two channels of two: mean 2.5, variance 1.25. With eps 0.3125 the deviation is 1.25. */
-  EXPECT("%x : f32[1,2,2] = input\n%w : f32[2] = input\n%y : f32[1,2,2] = aten.group_norm(%x, 1, %w, %w, 0.3125)\nreturn %y\n",
+  EXPECT("%x : f32[1,2,2] = input\n%w : f32[2] = input\n"
+         "%y : f32[1,2,2] = aten.group_norm(%x, 1, %w, %w, 0.3125)\nreturn %y\n",
          V(-0.2, 0.6, 2.8, 4.4), V(1, 2, 3, 4), V(1, 2));
   /* Running values give (x - 1) / sqrt(3 + 1), those of the batch (x - 2) / sqrt(1 + 3). */
   EXPECT("%x : f32[2,1] = input\n%m : f32[1] = input\n%v : f32[1] = input\n"
@@ -125,7 +134,8 @@ static void attention(void **state)
          "%z : f32[1,2,1] = aten.scaled_dot_product_attention(%q, %k, %v, None, 0., True)\nreturn %y, %z\n",
          V(1.9960630803, 2.4458082741, 1, 1.1955703175), q, k, v);
   EXPECT("%q : f32[1,1,2,2] = input\n%k : f32[1,1,3,2] = input\n%v : f32[1,1,3,1] = input\n"
-         "m: %y : f32[1,1,2,1], %l : f32[1,1,2] = aten._scaled_dot_product_flash_attention_for_cpu(%q, %k, %v)\nreturn %y, %l\n",
+         "m: %y : f32[1,1,2,1], %l : f32[1,1,2] = aten._scaled_dot_product_flash_attention_for_cpu(%q, %k, %v)\n"
+         "return %y, %l\n",
          V(1.9960630803, 2.4458082741, 1.965903985, 2.2220798604), q, k, v);
   /* Scale 0 weighs all that the mask shows equally; a row that shows nothing is 0. */
   EXPECT("%q : f32[1,2,2] = input\n%k : f32[1,3,2] = input\n%v : f32[1,3,1] = input\n%m : bool[2,3] = input\n"

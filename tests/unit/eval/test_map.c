@@ -78,7 +78,8 @@ static void integers_are_exact_and_wrap(void **state)
   EXPECT("%x : i64[3] = input\n%y : i64[3] = aten.__lshift__.Scalar(%x, 2)\n%z : i64[3] = aten.bitwise_not(%x)\n"
          "return %y, %z\n",
          V(4, 8, -12, -2, -3, 2), V(1, 2, -3));
-  EXPECT("%x : bool[2] = input\n%y : bool[2] = aten.bitwise_not(%x)\n%z : bool[2] = aten.add.Tensor(%x, %x)\nreturn %y, %z\n",
+  EXPECT("%x : bool[2] = input\n%y : bool[2] = aten.bitwise_not(%x)\n%z : bool[2] = aten.add.Tensor(%x, %x)\n"
+         "return %y, %z\n",
          V(0, 1, 1, 0), V(1, 0));
   EXPECT_FAULT("%x : i64[1] = input\n%y : i64[1] = aten.floor_divide(%x, %x)\nreturn %y\n", SW_INVALID, "divided by 0",
                V(0));
@@ -87,7 +88,8 @@ static void integers_are_exact_and_wrap(void **state)
 static void masks_and_choices(void **state)
 {
   (void)state;
-  EXPECT("%x : f32[2,2] = input\n%m : bool[2] = input\n%y : f32[2,2] = aten.masked_fill.Scalar(%x, %m, -1)\nreturn %y\n",
+  EXPECT("%x : f32[2,2] = input\n%m : bool[2] = input\n%y : f32[2,2] = aten.masked_fill.Scalar(%x, %m, -1)\n"
+         "return %y\n",
          V(1, -1, 3, -1), V(1, 2, 3, 4), V(0, 1));
   EXPECT("%m : bool[2] = input\n%x : f32[2] = input\n%y : f32[2] = aten.where.ScalarSelf(%m, 9, %x)\nreturn %y\n",
          V(9, 2), V(1, 0), V(1, 2));

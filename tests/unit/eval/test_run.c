@@ -67,8 +67,10 @@ static void what_does_not_fit_is_a_limit(void **state)
 static void folding_leaves_unknown_what_does_not_fit_or_depends_on_it(void **state)
 {
   (void)state;
-  static const char text[] = "%x : f32[4] = input\n%a : i64[4] = aten.arange(4)\n%b : i64[4] = aten.add.Tensor(%a, 1)\n"
-                             "%c : f32[4] = aten.add.Tensor(%x, %b)\n%d : f32[100000] = aten.full([100000], 0.)\nreturn %c, %d\n";
+  static const char text[] = "%x : f32[4] = input\n%a : i64[4] = aten.arange(4)\n"
+                             "%b : i64[4] = aten.add.Tensor(%a, 1)\n"
+                             "%c : f32[4] = aten.add.Tensor(%x, %b)\n"
+                             "%d : f32[100000] = aten.full([100000], 0.)\nreturn %c, %d\n";
   struct sw_job job = unit_job();
   struct sw_graph *g;
   assert_int_equal(sw_graph_read(&job, "test", text, strlen(text), NULL, &g), SW_OK);
@@ -100,7 +102,8 @@ static void faults_name_the_node(void **state)
 static void missing_values_are_reported_once_each(void **state)
 {
   (void)state;
-  struct evaluation e = evaluate("%w : f32[2] = parameter(\"net.w\")\n%a : f32[2] = aten.neg(%w)\n%b : f32[2] = aten.exp(%w)\n"
+  struct evaluation e = evaluate("%w : f32[2] = parameter(\"net.w\")\n%a : f32[2] = aten.neg(%w)\n"
+                                 "%b : f32[2] = aten.exp(%w)\n"
                                  "return %a, %b\n",
                                  NULL, 1 << 20);
   assert_int_equal(e.rc, SW_INVALID);
@@ -112,7 +115,8 @@ static void missing_values_are_reported_once_each(void **state)
 static void random_numbers_are_refused(void **state)
 {
   (void)state;
-  expect_fault("%x : f32[2] = aten.zeros([2])\n%y : f32[2] = aten.normal_(%x)\nreturn %y\n", SW_UNSUPPORTED, "random", NULL);
+  expect_fault("%x : f32[2] = aten.zeros([2])\n%y : f32[2] = aten.normal_(%x)\nreturn %y\n",
+               SW_UNSUPPORTED, "random", NULL);
   EXPECT_FAULT("%x : f32[2] = input\n%y : f32[2] = aten.dropout(%x, 0.5, True)\nreturn %y\n", SW_UNSUPPORTED, "random",
                V(1, 2));
 }
@@ -120,7 +124,8 @@ static void random_numbers_are_refused(void **state)
 static void assertions_hold_or_stop(void **state)
 {
   (void)state;
-  EXPECT_FAULT("%x : i64[] = input\n%c : bool[] = aten.gt.Scalar(%x, 3)\n_a: aten._assert_async.msg(%c, \"x is too small\")\n"
+  EXPECT_FAULT("%x : i64[] = input\n%c : bool[] = aten.gt.Scalar(%x, 3)\n"
+               "_a: aten._assert_async.msg(%c, \"x is too small\")\n"
                "return %x\n",
                SW_INVALID, "x is too small", V(2));
 }
@@ -136,8 +141,10 @@ static void subgraphs_run(void **state)
   EXPECT(cond, V(1, M_E), V(0), V(0, 1));
   /* x doubles until it passes 100. */
   static const char loop[] = "%x : f32[] = input\n"
-                             "graph @more {\n  %a : f32[] = input\n  %b : bool[] = aten.le.Scalar(%a, 100)\n  return %b\n}\n"
-                             "graph @step {\n  %a : f32[] = input\n  %b : f32[] = aten.mul.Tensor(%a, 2)\n  return %b\n}\n"
+                             "graph @more {\n  %a : f32[] = input\n  %b : bool[] = aten.le.Scalar(%a, 100)\n"
+                             "  return %b\n}\n"
+                             "graph @step {\n  %a : f32[] = input\n  %b : f32[] = aten.mul.Tensor(%a, 2)\n"
+                             "  return %b\n}\n"
                              "w: %y : f32[] = higher_order.while_loop(@more, @step, [%x], [])\nreturn %y\n";
   EXPECT(loop, V(192), V(3));
   EXPECT(loop, V(101), V(101));
@@ -155,7 +162,8 @@ static void mutation_outputs_are_copied_at_the_end(void **state)
 static void unrounded_results_keep_their_digits(void **state)
 {
   (void)state;
-  static const char text[] = "%x : f16[1] = aten.full([1], 0.1, dtype=f16)\n%y : f8e4m3[1] = aten.to.dtype(%x, f8e4m3)\n"
+  static const char text[] = "%x : f16[1] = aten.full([1], 0.1, dtype=f16)\n"
+                             "%y : f8e4m3[1] = aten.to.dtype(%x, f8e4m3)\n"
                              "return %x, %y\n";
   struct sw_job job = unit_job();
   struct sw_graph *g;

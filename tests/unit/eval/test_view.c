@@ -13,10 +13,14 @@ static void views_show_the_right_elements(void **state)
   EXPECT("%x : f32[2,3] = input\n%y : f32[2] strides=[4] = aten.diagonal(%x, 0, 0, 1)\n"
          "%z : f32[2] strides=[4] = aten.diagonal(%x, 1)\nreturn %y, %z\n",
          V(0, 4, 1, 5), x);
-  EXPECT("%x : f32[6] = input\n%y : f32[2,3] strides=[3,1] = aten.unfold(%x, 0, 3, 3)\nreturn %y\n", V(0, 1, 2, 3, 4, 5), x);
+  EXPECT("%x : f32[6] = input\n%y : f32[2,3] strides=[3,1] = aten.unfold(%x, 0, 3, 3)\nreturn %y\n",
+         V(0, 1, 2, 3, 4, 5), x);
+  EXPECT("%x : f32[2,3] = input\n%y : f32[0] = aten.diagonal(%x, 3)\n%z : f32[1] = aten.diagonal(%x, -1)\nreturn %y, %z\n",
+         V(3), x);
   EXPECT("%x : f32[6] = input\n%y : f32[3,2] strides=[1,3] = aten.as_strided(%x, [3,2], [1,3])\nreturn %y\n",
          V(0, 3, 1, 4, 2, 5), x);
-  EXPECT("%x : f32[2,3] = input\n%y : f32[6] = aten.flatten.using_ints(%x)\n%z : f32[3,2] = aten.unflatten.int(%y, 0, [3,-1])\n"
+  EXPECT("%x : f32[2,3] = input\n%y : f32[6] = aten.flatten.using_ints(%x)\n"
+         "%z : f32[3,2] = aten.unflatten.int(%y, 0, [3,-1])\n"
          "return %z\n",
          x, x);
   EXPECT("%x : f32[2,3] = input\n%t : f32[3,2] strides=[1,3] = aten.t(%x)\n%y : f32[6] = aten.reshape(%t, [-1])\n"
@@ -82,7 +86,8 @@ static void creation(void **state)
   EXPECT("%x : f32[2] = input\n%y : f32[1,2] = aten.new_full(%x, [1,2], 3)\n%z : f32[2] = aten.new_zeros(%x, [2])\n"
          "return %y, %z\n",
          V(3, 3, 0, 0), V(1, 2));
-  EXPECT("%x : f32[3,3] = input\n%l : f32[3,3] = aten.tril(%x, -1)\n%u : f32[3,3] = aten.triu(%x, 1)\nreturn %l, %u\n",
+  EXPECT("%x : f32[3,3] = input\n%l : f32[3,3] = aten.tril(%x, -1)\n%u : f32[3,3] = aten.triu(%x, 1)\n"
+         "return %l, %u\n",
          V(0, 0, 0, 4, 0, 0, 7, 8, 0, 0, 2, 3, 0, 0, 6, 0, 0, 0), V(1, 2, 3, 4, 5, 6, 7, 8, 9));
   EXPECT("%x : i64[2] = input\n%y : i64[2,3] = aten.one_hot(%x, 3)\nreturn %y\n", V(0, 0, 1, 1, 0, 0), V(2, 0));
 }
@@ -93,7 +98,8 @@ static void casts(void **state)
   EXPECT("%x : f32[4] = input\n%y : i32[4] = aten.to.dtype(%x, i32)\n%z : bool[4] = aten._to_copy(%x, dtype=bool)\n"
          "return %y, %z\n",
          V(1, -1, 0, 300, 1, 1, 1, 1), V(1.9, -1.9, 0.1, 300));
-  EXPECT("%x : f32[1] = input\n%y : f16[1] = aten.to.dtype(%x, f16)\n%z : f32[1] = aten.to.dtype(%y, f32)\nreturn %z\n",
+  EXPECT("%x : f32[1] = input\n%y : f16[1] = aten.to.dtype(%x, f16)\n%z : f32[1] = aten.to.dtype(%y, f32)\n"
+         "return %z\n",
          V(0.0999755859375), V(0.1));
   EXPECT("%x : i32[1] = input\n%y : u8[1] = prims.convert_element_type(%x, u8)\nreturn %y\n", V(44), V(300));
 }
@@ -105,7 +111,8 @@ static void joined_tensors(void **state)
          V(1, 2, 3, 4, 5, 6), V(1, 2), V(3, 4, 5, 6));
   EXPECT("%a : f32[2] = input\n%b : f32[2] = input\n%y : f32[2,2] = aten.stack([%a, %b], -1)\nreturn %y\n",
          V(1, 3, 2, 4), V(1, 2), V(3, 4));
-  EXPECT("%a : f32[2] = input\n%y : f32[2,4] = aten.repeat(%a, [2,2])\n%z : f32[4] = aten.tile(%a, [2])\nreturn %y, %z\n",
+  EXPECT("%a : f32[2] = input\n%y : f32[2,4] = aten.repeat(%a, [2,2])\n%z : f32[4] = aten.tile(%a, [2])\n"
+         "return %y, %z\n",
          V(1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2), V(1, 2));
   EXPECT("%a : f32[2,2] = input\n%y : f32[2,4] = aten.repeat_interleave.self_int(%a, 2, 1)\nreturn %y\n",
          V(1, 1, 2, 2, 3, 3, 4, 4), V(1, 2, 3, 4));
