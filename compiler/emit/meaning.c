@@ -69,12 +69,32 @@ static enum sw_rc check_dim(struct sw_job *job, const struct sw_sdsc *s, int i, 
   return SW_OK;
 }
 
+/* Row numbers are read for the padded dim as well. */
+static enum sw_rc check_index_dim(struct sw_job *job, const struct sw_sdsc *s, int i, enum sw_label d)
+{
+  const struct sw_sdsc_tensor *t = &s->tensor[i];
+  int p = t->position[d];
+  if (p < 0 || d == s->single || d == t->placeholder)
+    return SW_OK;
+  int64_t in_memory = t->arg->device_size[p] * (d == t->stick ? t->e : 1);
+  if (in_memory >= s->size[d])
+    return SW_OK;
+  return refuse(job, s, i,
+                sw_arena_printf(job->arena, "%s has %" PRId64 " row numbers in memory, the op reads %" PRId64,
+                                sw_label_name(d), in_memory, s->size[d]),
+                "put the stick of the result on a dim of the table");
+}
+
 /* Dims are found in memory by their place in the order alone, so each must lie where its coordinate says. A constant
  * in a dim of more than one element would shift all dims outside it. */
 static enum sw_rc check_positions(struct sw_job *job, const struct sw_sdsc *s, int i)
 {
   const struct sw_sdsc_tensor *t = &s->tensor[i];
   const struct sw_spec_arg *a = t->arg;
+  for (int j = 0, outside = 1; j < a->rank; outside *= a->device_size[j++] == 1)
+    if (a->coord[j].form == SW_COORD_INDIRECT && !outside)
+      return refuse(job, s, i, "the dim that row numbers count is not the outermost one",
+                    "copy the table so that its rows are outermost");
   for (int k = 0; k < t->order.n; k++) {
     enum sw_label d = t->order.v[k];
     int p = t->position[d];
@@ -124,7 +144,8 @@ static enum sw_rc check_sticks(struct sw_job *job, const struct sw_sdsc *s)
     enum sw_label stick = own_stick(s, &t[i]);
     if (t[i].is_index || stick == s->ref_stick)
       continue;
-    bool broadcast = stick == SW_NO_LABEL;
+    bool moves = t[i].is_value || (s->has_index && i == s->n_tensors - 1);
+    bool broadcast = stick == SW_NO_LABEL && !moves; /* a gather moves whole sticks of rows */
     for (int j = 0; j < t[i].arg->rank - 1 && broadcast; j++) {
       const struct sw_spec_coord *c = &t[i].arg->coord[j];
       broadcast = c->form == SW_COORD_CONST || c->form == SW_COORD_INDIRECT || s->label[c->symbol] != s->ref_stick;
@@ -227,7 +248,9 @@ enum sw_rc sw_sdsc_meaning(struct sw_job *job, const struct sw_opspecs *specs, c
       if (i < s->n_in && !(s->is.conv && i > 0) && sw_labels_has(&t->order, s->window[k].spatial))
         worst = (rc = check_window(job, s, i, &s->window[k])) > worst ? rc : worst;
     for (int k = 0; k < t->order.n; k++)
-      if (!t->is_index && !t->is_value && !s->n_windows)
+      if (t->is_index)
+        worst = (rc = check_index_dim(job, s, i, t->order.v[k])) > worst ? rc : worst;
+      else if (!t->is_value && !s->n_windows)
         worst = (rc = check_dim(job, s, i, t->order.v[k], k == t->order.n - 1)) > worst ? rc : worst;
   }
   return worst;

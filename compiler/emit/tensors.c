@@ -169,21 +169,14 @@ static void inject(struct sw_sdsc *s, int i)
   }
 }
 
-/* Rows of a value tensor are found through its index tensor, so the index's dims have extent 1 there (5.2). */
+/* Rows of a value tensor are found through its index tensor, so the index's dims have extent 1 there (5.2). The
+ * reference takes the extent from the index tensor at the place that the dim has in the *value* tensor: with a table of
+ * one stick a row and a 2-D index that is not 1, and rows would be counted twice. */
 static int64_t max_of_value(const struct sw_sdsc *s, const struct sw_sdsc_tensor *t, enum sw_label d)
 {
-  struct sw_labels dims, all = {0};
+  struct sw_labels dims;
   sw_sdsc_index_dims(s, t->related, &dims);
-  if (d == t->stick || !sw_labels_has(&dims, d))
-    return -1;
-  const struct sw_spec_arg *ids = s->tensor[t->related].arg;
-  int at = ids->rank - (t->arg->rank - 2 - t->position[d]) - 2;
-  if (at < 0)
-    return -1;
-  for (int j = 0; j < ids->rank; j++)
-    if (ids->coord[j].form != SW_COORD_CONST && ids->coord[j].form != SW_COORD_INDIRECT)
-      sw_labels_add(&all, s->label[ids->coord[j].symbol]);
-  return all.n > 1 && all.v[all.n - 1] != d ? ids->device_size[at] : 1;
+  return d != t->stick && sw_labels_has(&dims, d) ? 1 : -1;
 }
 
 /* Strides, start offsets and gaps (5.2). Unlike the reference, a gap is what is left behind the *padded* dim: only so

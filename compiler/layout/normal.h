@@ -52,9 +52,16 @@ struct sw_normal {
   const char *why, *advice;
 };
 
-/* split: cores per loop, NULL for one each. False: see out->why. */
-bool sw_normal_form(struct sw_arena *a, const struct sw_op *op, const int64_t *split, const struct sw_normal_input *t,
-                    int n, struct sw_normal *out);
+/* split: cores per loop, NULL for one each. keeps_cores: loops that are split stay in the program's order, so that the
+ * cores have the parts that the plan gave them (tensors in LX need that). False: see out->why. */
+bool sw_normal_form(struct sw_arena *a, const struct sw_op *op, const int64_t *split, bool keeps_cores,
+                    const struct sw_normal_input *t, int n, struct sw_normal *out);
+
+/* Loops that some tensor cuts into parts, as bits; all of them when there is no normal form. The parts of a loop share
+ * its cores from the outside in, so a core's slice of a cut loop is in general not one piece. */
+unsigned sw_normal_cut_loops(const struct sw_op *op, const struct sw_normal_input *t, int n);
+/* The same for an op of a program whose storages have layouts. */
+unsigned sw_op_cut_loops(const struct sw_program *p, const struct sw_op *op);
 
 /* Ops work on whole sticks: lanes behind the last element are written too. Where a slice ends inside a stick of a longer
  * row, these lanes are somebody's elements: columns 0..99 of 200 would destroy 100..127. */

@@ -288,7 +288,7 @@ static void explain_variable(struct sw_choosing *c, int storage)
     f->node = op->name;
     f->tensor = s->name;
     f->source = op->source;
-    f->advice = "write at a multiple of 64 elements in the last dim";
+    f->advice = c->pinned[storage] ? "change or drop the pin" : "write at a multiple of 64 elements in the last dim";
     return;
   }
   sw_fault(c->job, SW_INFEASIBLE, "%s has no layout that all its writers and readers can use", s->name)->tensor = s->name;

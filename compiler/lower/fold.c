@@ -82,7 +82,65 @@ static void check_constant(void *ctx, int value)
   if (v->kind == SW_VALUE_TENSOR)
     s->all = s->all && s->l->values[value].constant;
   else
-    s->all = s->all && !v->expr;
+    s->all = s->all && (!v->expr || (v->kind == SW_VALUE_SYM_INT && !strchr(v->expr, 'u')));
+}
+
+static void check_static(void *ctx, int value)
+{
+  struct scan *s = ctx;
+  const struct sw_value *v = &s->l->graph->values.v[value];
+  s->all = s->all && !v->expr && !v->size_expr;
+}
+
+/* A cat whose pieces but the last have a fixed size in its dim. */
+static bool only_last_grows(const struct lower *l, const struct sw_node *n)
+{
+  const struct sw_arg *list = sw_node_arg(n, "tensors"), *dim = sw_node_arg(n, "dim");
+  for (int i = 0; list->kind == SW_ARG_LIST && i + 1 < list->list.n; i++) {
+    const struct sw_value *v = &l->graph->values.v[list->list.v[i].value];
+    if (v->size_expr && v->rank && v->size_expr[lw_dim(dim->i, v->rank)])
+      return false;
+  }
+  return true;
+}
+
+/* Whether a node that deals with dynamic sizes gives, at the largest sizes, a tensor whose leading part is its value at
+ * smaller ones: elementwise operations, positions, masks, running sums; not sums over such a dim, nor what counts from
+ * the end. Only those are folded at the maxima. */
+static bool is_static_or_leading(struct lower *l, const struct sw_node *n)
+{
+  static const char *const leading[] = {
+      "aten.arange.default", "aten.arange.start", "aten.arange.start_step", "aten.tril.default", "aten.triu.default",
+      "aten.cumsum.default", "aten.diff.default", "aten.unsqueeze.default", "aten.expand.default", "aten.permute.default",
+      "aten.transpose.int", "aten.index.Tensor", "aten.sin.default", "aten.cos.default", "aten.alias.default",
+      "aten.slice.Tensor", NULL};
+  struct scan s = {l, true};
+  lw_each_value(n->args, n->n_args, check_static, &s);
+  for (int r = 0; r < n->n_results; r++)
+    if (n->results[r] >= 0)
+      check_static(&s, n->results[r]);
+  if (s.all)
+    return true;
+  int64_t at = sw_map_get_str(&l->operations, n->target);
+  if (at < 0)
+    return false;
+  const struct lw_operation *o = &lw_operations[at];
+  if (!strcmp(n->target, "aten.slice.Tensor")) {
+    const struct sw_arg *start = sw_node_arg(n, "start"), *end = sw_node_arg(n, "end");
+    return start->kind != SW_ARG_VALUE && (start->kind != SW_ARG_INT || start->i >= 0) && (end->kind != SW_ARG_INT || end->i >= 0);
+  }
+  if (!strcmp(n->target, "aten.cat.default"))
+    return only_last_grows(l, n);
+  if (lw_is_elementwise(o))
+    for (int k = 0; k < n->n_args; k++)
+      if (n->args[k].kind == SW_ARG_VALUE && l->graph->values.v[n->args[k].value].kind != SW_VALUE_TENSOR)
+        return false; /* the size itself enters the arithmetic */
+  if (o->kind == LW_CONSTANT || lw_is_elementwise(o))
+    return true;
+  for (int i = 0; leading[i]; i++)
+    if (!strcmp(n->target, leading[i]))
+      return true;
+  return false;
 }
 
 static bool is_random(const char *target)
@@ -123,12 +181,10 @@ static void find_constants(struct lower *l)
       const struct sw_node *n = &g->nodes.v[i];
       struct scan s = {l, n->schema && !is_random(n->target) && sw_eval_knows(n->target)};
       lw_each_value(n->args, n->n_args, check_constant, &s);
-      bool symbolic = false;
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
-          symbolic = symbolic || g->values.v[n->results[r]].kind != SW_VALUE_TENSOR ||
-                     g->values.v[n->results[r]].size_expr;
-      s.all = s.all && !symbolic;
+          s.all = s.all && g->values.v[n->results[r]].kind == SW_VALUE_TENSOR;
+      s.all = s.all && is_static_or_leading(l, n);
       l->node_constant[i] = s.all;
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
@@ -243,6 +299,9 @@ enum sw_rc lw_analyse(struct lower *l)
   find_live(l);
   lw_find_narrow(l);
   l->eval = sw_eval_new(l->job, g, SW_ROUND_DTYPE, (size_t)MAX_FOLDED_MB << 20);
+  for (int v = 0; v < g->values.n; v++)
+    if (g->values.v[v].kind == SW_VALUE_SYM_INT)
+      sw_eval_set_number(l->eval, v, (struct sw_number){.kind = SW_NUMBER_INT, .i = g->values.v[v].hint});
   for (int k = 0; k < g->inputs.n; k++)
     if (g->inputs.v[k].value >= 0 && l->values[g->inputs.v[k].value].constant && l->values[g->inputs.v[k].value].live)
       sw_eval_load(l->eval, k);
@@ -308,11 +367,11 @@ struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, i
   int64_t n = sw_storage_elements(s);
   struct sw_cells cells = {.dtype = dtype, .n = n};
   if (sw_dtype_is_float(dtype)) {
-    cells.real = SW_NEW_N(l->arena, double, n);
+    cells.real = SW_NEW_N(lw_scratch(l), double, n);
     for (int64_t i = 0; i < n; i++)
       cells.real[i] = sw_round_to(dtype, elements[i]);
   } else {
-    cells.integer = SW_NEW_N(l->arena, int64_t, n);
+    cells.integer = SW_NEW_N(lw_scratch(l), int64_t, n);
     for (int64_t i = 0; i < n; i++)
       cells.integer[i] = dtype == SW_BOOL ? elements[i] != 0 : (int64_t)elements[i];
   }
@@ -328,10 +387,38 @@ double *lw_constant_doubles(struct lower *l, int value)
 {
   const struct sw_tensor *e = lw_constant_elements(l, value);
   int64_t n = sw_value_elements(&l->graph->values.v[value]);
-  double *x = SW_NEW_N(l->arena, double, n);
+  double *x = SW_NEW_N(lw_scratch(l), double, n);
   for (int64_t i = 0; e && i < n; i++)
     x[i] = element(e, i);
   return x;
+}
+
+static struct tensor whole(struct lower *l, int storage)
+{
+  const struct sw_storage *s = &l->program->storages.v[storage];
+  struct tensor t = {.storage = storage, .dtype = s->dtype, .rank = s->rank};
+  memcpy(t.size, s->size, sizeof t.size);
+  memcpy(t.stride, s->stride, sizeof t.stride);
+  return t;
+}
+
+struct tensor lw_cached(struct lower *l, struct lw_table_key key)
+{
+  int64_t at = sw_map_get(&l->tables, &key, sizeof key);
+  return at < 0 ? lw_unknown() : whole(l, (int)at);
+}
+
+void lw_cache(struct lower *l, struct lw_table_key key, struct tensor t)
+{
+  if (lw_known(t))
+    sw_map_set(&l->tables, &key, sizeof key, t.storage);
+}
+
+struct sw_arena *lw_scratch(struct lower *l)
+{
+  if (!l->scratch)
+    l->scratch = sw_arena_new(l->arena, SIZE_MAX);
+  return l->scratch ? l->scratch : l->arena;
 }
 
 struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
@@ -342,6 +429,11 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
   enum sw_dtype own = lw_dtype_of_value(l, value);
   if (dtype == SW_N_DTYPES)
     dtype = own;
+  struct lw_table_key key = {LW_TABLE_VALUE, value, 0, dtype};
+  bool keep = !l->values[l->values[value].root].mutated;
+  struct tensor known = keep ? lw_cached(l, key) : lw_unknown();
+  if (lw_known(known))
+    return known;
   int64_t n = sw_value_elements(v);
   double *x = lw_constant_doubles(l, value);
   bool uniform = n > 0;
@@ -352,7 +444,10 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
   if (uniform && sw_dtype_is_float(dtype))
     return lw_expand(l, lw_scalar(l, x[0], dtype), v->rank, v->size);
   const char *name = dtype == own ? v->name : sw_arena_printf(l->arena, "%s:%s", v->name, sw_dtype_text(dtype));
-  return lw_table(l, name, dtype, v->rank, v->size, x);
+  struct tensor t = lw_table(l, name, dtype, v->rank, v->size, x);
+  if (keep)
+    lw_cache(l, key, t);
+  return t;
 }
 
 /* -- values as tensors -- */

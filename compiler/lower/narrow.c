@@ -166,6 +166,11 @@ void lw_find_narrow(struct lower *l)
   for (int i = 0; i < g->nodes.n; i++)
     if (l->node_live[i] && !l->matches[i])
       add_node(&r, i);
+    else if (l->node_live[i] && l->matches[i]->kind == LW_MATCH_SOFTPLUS && is_float32(l, l->matches[i]->q)) {
+      int result = g->nodes.v[i].results[0];
+      join(&r, l->matches[i]->q, result);
+      r.lacking[find(&r, result)] = true;
+    }
   for (int i = 0; i < g->inputs.n; i++)
     if (g->inputs.v[i].value >= 0 && g->inputs.v[i].kind != SW_INPUT_PARAMETER)
       open_region(&r, g->inputs.v[i].value);

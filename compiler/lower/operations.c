@@ -371,6 +371,16 @@ const struct lw_operation lw_operations[] = {
 
 const int lw_n_operations = sizeof lw_operations / sizeof lw_operations[0];
 
+bool lw_is_elementwise(const struct lw_operation *o)
+{
+  lw_fn *const elementwise[] = {lw_op_unary, lw_op_binary, lw_op_compare, lw_op_logic, lw_op_not, lw_op_where,
+                                lw_op_masked_fill, lw_op_rsub, lw_op_clamp, lw_op_pow, lw_op_cast, lw_op_clone, lw_op_contiguous};
+  for (size_t i = 0; i < sizeof elementwise / sizeof elementwise[0]; i++)
+    if (o->run == elementwise[i])
+      return true;
+  return false;
+}
+
 static const char *kind_name(enum lw_kind k)
 {
   static const char *const names[] = {"device", "decomposed", "view", "constant", "nothing", "host", "refused"};

@@ -3,8 +3,9 @@
  *   attention   view(bmm(softmax(bmm(q s, k' s) [+ mask]) [guarded], v)), in float32 between casts from and to fp16,
  *               often followed by permute, clone, permute back                    -> scaled_dot_product_attention
  *   silu        cast(mul(x32, sigmoid(x32))), x32 = cast(x)                       -> silu
+ *   softplus    where(x > 20, x, log1p(exp(x)))                                   -> softplus
  *
- * The device has no float32 matrix product, so the first must be recognised; both then run in fp16 exactly as the
+ * The device has no float32 matrix product, so the first must be recognised; the first two then run in fp16 exactly as the
  * training dialect of the same model does (option precision=device; every such node is named in a warning).
  * A match replaces the node that makes the final result; the nodes in between die unless somebody else reads them.
  * Reference: pt2.md section 12. */
@@ -353,6 +354,22 @@ static void match_silu(struct lower *l, int node)
   *l->matches[node] = (struct lw_match){.kind = LW_MATCH_SILU, .q = x16, .k = -1, .v = -1, .mask = -1, .precision = true};
 }
 
+/* -- softplus -- */
+
+/* where(x > 20, x, log1p(exp(x))) in float32 on a cast of fp16: the device's softplus takes fp16 only. */
+static void match_softplus(struct lower *l, int node)
+{
+  const struct sw_node *where = &l->graph->nodes.v[node], *gt = maker(l, operand(where, 0));
+  const struct sw_node *log = maker(l, operand(where, 2)), *exp = is(log, "aten.log1p.default") ? maker(l, operand(log, 0)) : NULL;
+  int x = operand(where, 1);
+  if (!is(gt, "aten.gt.Scalar") || !is(exp, "aten.exp.default") || x < 0 || operand(gt, 0) != x || operand(exp, 0) != x || !number(gt, 1))
+    return;
+  const struct sw_arg *threshold = number(gt, 1);
+  l->matches[node] = SW_NEW(l->arena, struct lw_match);
+  *l->matches[node] = (struct lw_match){.kind = LW_MATCH_SOFTPLUS, .q = x, .k = -1, .v = -1, .mask = -1,
+                                        .scale = threshold->kind == SW_ARG_REAL ? threshold->r : (double)threshold->i};
+}
+
 void lw_find_patterns(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -364,6 +381,8 @@ void lw_find_patterns(struct lower *l)
       match_attention(l, i);
     else if (is(&g->nodes.v[i], "aten._to_copy.default"))
       match_silu(l, i);
+    else if (is(&g->nodes.v[i], "aten.where.self"))
+      match_softplus(l, i);
 }
 
 void lw_run_match(struct lower *l, const struct lw_match *m)
@@ -373,6 +392,10 @@ void lw_run_match(struct lower *l, const struct lw_match *m)
     sw_warn(l->job, "precision: node %s: %s in float16, the graph says float32", n->name,
             m->kind == LW_MATCH_SILU ? "silu" : "attention");
   struct tensor q = lw_tensor_of_value(l, m->q);
+  if (m->kind == LW_MATCH_SOFTPLUS) {
+    lw_set(l, 0, lw_softplus(l, q, 1, m->scale));
+    return;
+  }
   if (m->kind == LW_MATCH_SILU) {
     lw_set(l, 0, lw_unary(l, SW_OP_SILU, q));
     return;

@@ -371,6 +371,52 @@ static void heads_of_half_a_stick_are_copied_out(void **state)
   done(&r);
 }
 
+static void part_of_a_users_stick_is_written_through_a_copy(void **state)
+{
+  (void)state; /* 32 of 64 columns: out to rows on the stick, write, back */
+  expect("%x : f16[64,64] = input\n%y : f16[64,32] = input\n%s : f16[64,32] = aten.slice(%x, 1, 0, 32)\n"
+         "%w : f16[64,32] = aten.copy_(%s, %y)\n%z : f16[64,64] = aten.mul.Scalar(%x, 2.0)\nreturn %z\n", best,
+         3 * 4096, 3);
+}
+
+static void a_piece_is_copied_into_the_shape_of_its_place(void **state)
+{
+  (void)state; /* 4 x 4 patches behind one row: rows 1 + 4a + b are written as rows 1 + c */
+  struct run r = choose("%p : f16[64,4,4] = input\n%c : f16[1,64] = input\n%v : f16[64,16] = aten.view(%p, [64,16])\n"
+                        "%t : f16[16,64] = aten.t(%v)\n%y : f16[17,64] = aten.cat([%c, %t], 0)\nreturn %y\n", best);
+  assert_int_equal(r.rc, SW_OK);
+  int piece = storage(&r, "p:piece");
+  assert_int_equal(r.p->storages.v[piece].rank, 2);
+  assert_int_equal(r.p->storages.v[piece].size[0], 16);
+  done(&r);
+}
+
+static void a_worse_search_is_never_better(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  const char *text;
+  size_t len, at;
+  assert_int_equal(sw_file_read(&job, SW_SOURCE_DIR "/tests/data/layout/cases.json", 1 << 24, &text, &len), SW_OK);
+  json_t *cases = sw_json_parse(&job, "cases", text, len, 100000), *one;
+  json_array_foreach(cases, at, one)
+  {
+    int64_t cost[4];
+    static const char *const solver[] = {"ilp", "ilp-full", "beam", "greedy"};
+    for (int i = 0; i < 4; i++) {
+      struct run r = choose(json_string_value(json_object_get(one, "text")),
+                            (const char *const[]){"objective", "elements", "solver", solver[i], NULL});
+      cost[i] = r.rc == SW_OK ? r.c->cost : INT64_MAX;
+      done(&r);
+    }
+    assert_int_equal(cost[0], cost[1]);
+    assert_true(cost[0] <= cost[2] && cost[2] <= cost[3]);
+    if (json_object_get(one, "cost") && json_integer_value(json_object_get(one, "cost")) >= 0)
+      assert_true(cost[0] <= json_integer_value(json_object_get(one, "cost")));
+  }
+  sw_arena_free(job.arena);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -396,6 +442,9 @@ int main(void)
       cmocka_unit_test(a_wrong_pin_is_refused_with_its_reason),
       cmocka_unit_test(pins_that_contradict_are_named),
       cmocka_unit_test(heads_of_half_a_stick_are_copied_out),
+      cmocka_unit_test(part_of_a_users_stick_is_written_through_a_copy),
+      cmocka_unit_test(a_piece_is_copied_into_the_shape_of_its_place),
+      cmocka_unit_test(a_worse_search_is_never_better),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,80 @@ static void pointwise_ops_follow_the_matmul(void **state)
   sw_arena_free(job.arena);
 }
 
+static struct sw_layout *default_3d(struct sw_arena *a, int64_t n0, int64_t n1, int64_t n2)
+{
+  struct sw_layout *l = SW_NEW(a, struct sw_layout);
+  int64_t size[3] = {n0, n1, n2}, stride[3] = {n1 * n2, n2, 1};
+  int order[3] = {0, 1, 2};
+  assert_true(sw_layout_make(l, SW_FORMAT_FP16, SW_EA_STANDARD, 3, size, stride, order, 3));
+  return l;
+}
+
+/* exp(neg(x)), x of [64,128,128]: what lies between takes 2 MiB. */
+static struct sw_program *chain(struct sw_job *job)
+{
+  struct sw_arena *a = job->arena;
+  struct sw_program *p = SW_NEW(a, struct sw_program);
+  struct sw_graph *g = SW_NEW(a, struct sw_graph);
+  static const char *const names[] = {"x", "between", "y"};
+  p->graph = g;
+  SW_PUSH(a, &g->nodes)->target = "aten.neg.default";
+  for (int i = 0; i < 3; i++) {
+    add_storage(a, p, names[i], i ? SW_STORAGE_TEMPORARY : SW_STORAGE_INPUT, 1, 1);
+    struct sw_storage *s = &p->storages.v[i];
+    s->rank = 3;
+    s->size[0] = 64, s->size[1] = s->size[2] = 128;
+    s->stride[0] = 128 * 128, s->stride[1] = 128, s->stride[2] = 1;
+    s->layout = default_3d(a, 64, 128, 128);
+    s->is_output = i == 2;
+  }
+  for (int i = 0; i < 2; i++) {
+    struct sw_op *op = add_op(a, p, i ? "exp" : "neg", i ? SW_OP_EXP : SW_OP_NEG, SW_ROLE_PLAIN, 0);
+    op->n_loops = op->n_written = 3;
+    op->range[0] = 64, op->range[1] = op->range[2] = 128;
+    op->n_in = 1;
+    op->in[0] = at(i, 0, 128 * 128, 128, 1);
+    op->out = at(i + 1, 0, 128 * 128, 128, 1);
+  }
+  return p;
+}
+
+/* 32 KiB a core hold half of the buffer, so both ops are done for 32 rows and then for the other 32. */
+static void what_is_too_large_for_the_scratchpads_is_done_in_tiles(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_program *p = chain(&job);
+  struct sw_options o;
+  struct sw_plan *plan;
+  sw_options_init(&o);
+  sw_options_settle(&o);
+  o.lx_bytes = 32768;
+  assert_int_equal(sw_make_plan(&job, &o, p, &plan), SW_OK);
+  static const char *const names[] = {"neg", "exp", "neg/tile2", "exp/tile2"};
+  assert_int_equal(p->steps.n, 4);
+  for (int i = 0; i < 4; i++) {
+    const struct sw_op *op = &p->ops.v[p->steps.v[i].index];
+    assert_string_equal(op->name, names[i]);
+    assert_int_equal(op->range[0], 32);
+    int64_t slice = i < 2 ? 0 : 32 * 128 * 128;
+    assert_int_equal(i % 2 ? op->out.offset : op->in[0].offset, slice);
+    const struct sw_access *inside = i % 2 ? &op->in[0] : &op->out;
+    const struct sw_storage *s = &p->storages.v[inside->storage];
+    assert_int_equal(inside->offset, 0);
+    assert_int_equal(s->size[0], 32);
+    assert_int_equal(sw_layout_bytes(s->layout), 1 << 20);
+    assert_int_equal(s->place->kind, SW_PLACE_LX);
+  }
+  assert_int_equal(p->storages.v[2].size[0], 64);
+
+  p = chain(&job); /* with room there are no tiles */
+  o.lx_bytes = 65536;
+  assert_int_equal(sw_make_plan(&job, &o, p, &plan), SW_OK);
+  assert_int_equal(p->ops.n, 2);
+  sw_arena_free(job.arena);
+}
+
 /* One conversion of a whole [rows, cols] weight: the stick moves from the columns to the rows. */
 static struct sw_program *conversion(struct sw_job *job, int64_t rows, int64_t cols)
 {
@@ -259,6 +333,7 @@ int main(void)
       cmocka_unit_test(the_reference_also_cuts_at_destinations),
       cmocka_unit_test(ops_get_their_splits_and_times),
       cmocka_unit_test(pointwise_ops_follow_the_matmul),
+      cmocka_unit_test(what_is_too_large_for_the_scratchpads_is_done_in_tiles),
       cmocka_unit_test(what_no_split_makes_addressable_is_done_in_pieces),
       cmocka_unit_test(tensors_over_the_span_are_faults),
   };
