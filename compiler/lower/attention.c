@@ -38,6 +38,10 @@ static bool rows_open(const struct sw_tensor *t, const double *x)
 
 static struct tensor constant_mask(struct lower *l, int value, struct attention *a)
 {
+  struct lw_table_key key = {LW_TABLE_MASK, value, 0, a->dtype};
+  struct tensor known = lw_cached(l, key);
+  if (lw_known(known))
+    return known;
   const struct sw_tensor *t = lw_constant_elements(l, value);
   double *x = lw_constant_doubles(l, value);
   int64_t n = 1;
@@ -49,17 +53,23 @@ static struct tensor constant_mask(struct lower *l, int value, struct attention 
       x[i] = x[i] != 0 ? 0 : -INFINITY;
     nothing = nothing && x[i] == 0;
   }
-  a->masked = !nothing;
-  a->guard = a->closed_rows = !rows_open(t, x);
   if (nothing)
     return lw_unknown();
-  return lw_table(l, sw_arena_printf(l->arena, "%s:mask", lw_node(l)->name), a->dtype, t->rank, t->size, x);
+  a->guard = a->closed_rows = !rows_open(t, x);
+  struct tensor m = lw_table(l, sw_arena_printf(l->arena, "%s:mask", lw_node(l)->name), a->dtype, t->rank, t->size, x);
+  if (!a->guard)
+    lw_cache(l, key, m);
+  return m;
 }
 
 static struct tensor mask_of(struct lower *l, const struct sw_arg *arg, struct attention *a)
 {
   if (lw_constant_elements(l, arg->value))
-    return constant_mask(l, arg->value, a);
+  {
+    struct tensor m = constant_mask(l, arg->value, a);
+    a->masked = lw_known(m);
+    return m;
+  }
   a->masked = a->guard = true;
   struct tensor m = lw_tensor_of(l, arg);
   if (lw_known(m) && m.dtype == SW_BOOL) {
@@ -73,12 +83,18 @@ static struct tensor mask_of(struct lower *l, const struct sw_arg *arg, struct a
 static struct tensor causal_mask(struct lower *l, struct attention *a)
 {
   int64_t size[] = {a->q.size[a->q.rank - 2], a->k.size[a->k.rank - 2]};
-  double *x = SW_NEW_N(l->arena, double, (size_t)(size[0] * size[1]));
+  struct lw_table_key key = {LW_TABLE_CAUSAL, size[0], size[1], a->dtype};
+  a->masked = true;
+  struct tensor m = lw_cached(l, key);
+  if (lw_known(m))
+    return m;
+  double *x = SW_NEW_N(lw_scratch(l), double, (size_t)(size[0] * size[1]));
   for (int64_t i = 0; i < size[0]; i++)
     for (int64_t j = 0; j < size[1]; j++)
       x[i * size[1] + j] = j <= i ? 0 : -INFINITY;
-  a->masked = true;
-  return lw_table(l, sw_arena_printf(l->arena, "%s:causal", lw_node(l)->name), a->dtype, 2, size, x);
+  m = lw_table(l, sw_arena_printf(l->arena, "%s:causal", lw_node(l)->name), a->dtype, 2, size, x);
+  lw_cache(l, key, m);
+  return m;
 }
 
 /* -- the plain form -- */

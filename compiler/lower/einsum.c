@@ -45,6 +45,13 @@ static bool parse(const char *equation, int n, struct term *term, char result[SW
   return arrow && k == n - 1;
 }
 
+static void append(char *letters, char c)
+{
+  size_t n = strlen(letters);
+  letters[n] = c;
+  letters[n + 1] = 0;
+}
+
 /* A letter that stands twice walks the diagonal. */
 static void take_diagonals(struct term *a)
 {
@@ -62,12 +69,12 @@ static void take_diagonals(struct term *a)
 static void sum_own(struct lower *l, struct term *a, const char *other, const char *result)
 {
   uint32_t dims = 0;
-  char left[SW_MAX_RANK + 1] = "";
+  char left[3 * SW_MAX_RANK + 1] = "";
   for (int d = 0; a->letter[d]; d++)
     if (place(other, a->letter[d]) < 0 && place(result, a->letter[d]) < 0)
       dims |= 1u << d;
     else
-      strncat(left, &a->letter[d], 1);
+      append(left, a->letter[d]);
   if (!dims)
     return;
   a->t = lw_reduce(l, SW_OP_SUM, a->t, dims, false);
@@ -92,7 +99,7 @@ static void select_letters(const char *a, const char *b, bool in_b, const char *
 {
   for (; *a; a++)
     if ((place(b, *a) >= 0) == in_b && (place(result, *a) >= 0) == in_result)
-      strncat(out, a, 1);
+      append(out, *a);
 }
 
 static int64_t count(const struct term *a, const char *letters)

@@ -361,7 +361,7 @@ struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, 
 {
   if (!lw_known(x))
     return x;
-  int order[SW_MAX_RANK], n = 0;
+  int order[SW_MAX_RANK] = {0}, n = 0;
   int64_t kept[SW_MAX_RANK], range[SW_MAX_RANK], count = 1;
   for (int d = 0; d < x.rank; d++)
     if (!(dims >> d & 1)) {

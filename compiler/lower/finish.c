@@ -18,7 +18,7 @@ static struct tensor as_output(struct lower *l, int value)
   if (!lw_known(t) || l->program->storages.v[t.storage].kind != SW_STORAGE_SCALAR)
     return t;
   int64_t n = sw_value_elements(v);
-  double *x = SW_NEW_N(l->arena, double, n);
+  double *x = SW_NEW_N(lw_scratch(l), double, n);
   for (int64_t i = 0; i < n; i++)
     x[i] = l->program->storages.v[t.storage].fill;
   return lw_table(l, v->name, v->dtype, v->rank, v->size, x);
@@ -139,7 +139,8 @@ static void drop_dead_steps(struct sw_program *p, bool *needed)
     if (live)
       p->steps.v[--kept] = s;
   }
-  memmove(p->steps.v, p->steps.v + kept, (size_t)(p->steps.n - kept) * sizeof *p->steps.v);
+  if (kept)
+    memmove(p->steps.v, p->steps.v + kept, (size_t)(p->steps.n - kept) * sizeof *p->steps.v);
   p->steps.n -= kept;
 }
 
@@ -215,7 +216,8 @@ static void gather_host_steps(struct lower *l)
   for (int i = 0; i < p->steps.n; i++)
     if (!placed[i])
       order[front++] = p->steps.v[i];
-  memcpy(p->steps.v, order, (size_t)p->steps.n * sizeof *order);
+  if (p->steps.n)
+    memcpy(p->steps.v, order, (size_t)p->steps.n * sizeof *order);
 }
 
 static void renumber_args(const int *number, struct sw_host_arg *args, int n)

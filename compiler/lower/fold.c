@@ -367,11 +367,11 @@ struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, i
   int64_t n = sw_storage_elements(s);
   struct sw_cells cells = {.dtype = dtype, .n = n};
   if (sw_dtype_is_float(dtype)) {
-    cells.real = SW_NEW_N(l->arena, double, n);
+    cells.real = SW_NEW_N(lw_scratch(l), double, n);
     for (int64_t i = 0; i < n; i++)
       cells.real[i] = sw_round_to(dtype, elements[i]);
   } else {
-    cells.integer = SW_NEW_N(l->arena, int64_t, n);
+    cells.integer = SW_NEW_N(lw_scratch(l), int64_t, n);
     for (int64_t i = 0; i < n; i++)
       cells.integer[i] = dtype == SW_BOOL ? elements[i] != 0 : (int64_t)elements[i];
   }
@@ -387,10 +387,38 @@ double *lw_constant_doubles(struct lower *l, int value)
 {
   const struct sw_tensor *e = lw_constant_elements(l, value);
   int64_t n = sw_value_elements(&l->graph->values.v[value]);
-  double *x = SW_NEW_N(l->arena, double, n);
+  double *x = SW_NEW_N(lw_scratch(l), double, n);
   for (int64_t i = 0; e && i < n; i++)
     x[i] = element(e, i);
   return x;
+}
+
+static struct tensor whole(struct lower *l, int storage)
+{
+  const struct sw_storage *s = &l->program->storages.v[storage];
+  struct tensor t = {.storage = storage, .dtype = s->dtype, .rank = s->rank};
+  memcpy(t.size, s->size, sizeof t.size);
+  memcpy(t.stride, s->stride, sizeof t.stride);
+  return t;
+}
+
+struct tensor lw_cached(struct lower *l, struct lw_table_key key)
+{
+  int64_t at = sw_map_get(&l->tables, &key, sizeof key);
+  return at < 0 ? lw_unknown() : whole(l, (int)at);
+}
+
+void lw_cache(struct lower *l, struct lw_table_key key, struct tensor t)
+{
+  if (lw_known(t))
+    sw_map_set(&l->tables, &key, sizeof key, t.storage);
+}
+
+struct sw_arena *lw_scratch(struct lower *l)
+{
+  if (!l->scratch)
+    l->scratch = sw_arena_new(l->arena, SIZE_MAX);
+  return l->scratch ? l->scratch : l->arena;
 }
 
 struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
@@ -401,6 +429,11 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
   enum sw_dtype own = lw_dtype_of_value(l, value);
   if (dtype == SW_N_DTYPES)
     dtype = own;
+  struct lw_table_key key = {LW_TABLE_VALUE, value, 0, dtype};
+  bool keep = !l->values[l->values[value].root].mutated;
+  struct tensor known = keep ? lw_cached(l, key) : lw_unknown();
+  if (lw_known(known))
+    return known;
   int64_t n = sw_value_elements(v);
   double *x = lw_constant_doubles(l, value);
   bool uniform = n > 0;
@@ -411,7 +444,10 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
   if (uniform && sw_dtype_is_float(dtype))
     return lw_expand(l, lw_scalar(l, x[0], dtype), v->rank, v->size);
   const char *name = dtype == own ? v->name : sw_arena_printf(l->arena, "%s:%s", v->name, sw_dtype_text(dtype));
-  return lw_table(l, name, dtype, v->rank, v->size, x);
+  struct tensor t = lw_table(l, name, dtype, v->rank, v->size, x);
+  if (keep)
+    lw_cache(l, key, t);
+  return t;
 }
 
 /* -- values as tensors -- */

@@ -301,7 +301,7 @@ void lw_op_flip(struct lower *l, int unused)
   for (int i = 0; i < n && lw_known(x); i++) {
     int dim = lw_dim(dims[i], x.rank);
     int64_t size = x.size[dim];
-    double *row = SW_NEW_N(l->arena, double, size);
+    double *row = SW_NEW_N(lw_scratch(l), double, size);
     for (int64_t k = 0; k < size; k++)
       row[k] = (double)(size - 1 - k);
     x = gather(l, x, dim, lw_table(l, sw_arena_printf(l->arena, "%s:rows%d", lw_node(l)->name, dim), SW_I64, 1, &size, row));

@@ -177,7 +177,7 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
   l->best = o->profile == SW_PROFILE_BEST;
   l->program = SW_NEW(job->arena, struct sw_program);
   l->program->graph = g;
-  l->scalars.arena = l->rotations.arena = l->operations.arena = job->arena;
+  l->scalars.arena = l->tables.arena = l->operations.arena = job->arena;
   for (int i = 0; i < lw_n_operations; i++)
     sw_map_set_str(&l->operations, lw_operations[i].target, i);
   SW_TRY(lw_analyse(l));
@@ -190,6 +190,8 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
       return sw_fail(job, SW_CANCELLED, "stopped while lowering");
     if (l->node_live[i])
       run_node(l, i);
+    sw_arena_free(l->scratch);
+    l->scratch = NULL;
   }
   if (job->faults.n > faults)
     return job->worst;

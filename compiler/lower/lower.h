@@ -99,7 +99,8 @@ struct lower {
   struct lw_storage *storages; /* per storage of the program, as far as cap_storages */
   int cap_storages;
   struct sw_map scalars;   /* value and dtype -> storage */
-  struct sw_map rotations; /* head dim and dtype -> storage of the matrix */
+  struct sw_map tables;    /* struct lw_table_key -> storage */
+  struct sw_arena *scratch; /* of the node at work; NULL until it is needed */
   struct sw_map operations;
 
   /* the node at work; -1: the outputs */
@@ -231,6 +232,15 @@ const struct sw_tensor *lw_constant_elements(struct lower *l, int value);
 /* A number for a tensor of dtype: float32's most negative one stands for "masked", and the largest fp16 one does the
  * same. */
 double lw_narrowed(double x, enum sw_dtype dtype);
+/* Constants made once: what it is of (a value, or a size), and in which dtype. */
+struct lw_table_key {
+  int64_t kind, a, b, dtype;
+};
+enum { LW_TABLE_VALUE, LW_TABLE_MASK, LW_TABLE_CAUSAL, LW_TABLE_ROTATION };
+struct tensor lw_cached(struct lower *l, struct lw_table_key key); /* unknown: not made yet */
+void lw_cache(struct lower *l, struct lw_table_key key, struct tensor t);
+/* Memory that goes when the node is done. */
+struct sw_arena *lw_scratch(struct lower *l);
 /* A constant of our own making, row major. */
 struct tensor lw_table(struct lower *l, const char *name, enum sw_dtype dtype, int rank, const int64_t *size,
                        const double *elements);

@@ -120,17 +120,14 @@ static struct tensor join(struct lower *l, int n, const struct tensor *piece, in
 static struct tensor half_turn(struct lower *l, struct tensor x)
 {
   int64_t d = x.size[x.rank - 1], size[] = {d, d};
-  struct {
-    int64_t d, dtype;
-  } key = {d, x.dtype};
-  int64_t at = sw_map_get(&l->rotations, &key, sizeof key);
-  struct tensor r = {.storage = (int)at, .dtype = x.dtype, .rank = 2, .size = {d, d}, .stride = {d, 1}};
-  if (at < 0) {
-    double *m = SW_NEW_N(l->arena, double, (size_t)(d * d));
+  struct lw_table_key key = {LW_TABLE_ROTATION, d, 0, x.dtype};
+  struct tensor r = lw_cached(l, key);
+  if (!lw_known(r)) {
+    double *m = SW_NEW_N(lw_scratch(l), double, (size_t)(d * d));
     for (int64_t n = 0; n < d; n++)
       m[(n < d / 2 ? n + d / 2 : n - d / 2) * d + n] = n < d / 2 ? -1 : 1;
     r = lw_table(l, sw_arena_printf(l->arena, "half_turn:%d:%s", (int)d, sw_dtype_text(x.dtype)), x.dtype, 2, size, m);
-    sw_map_set(&l->rotations, &key, sizeof key, r.storage);
+    lw_cache(l, key, r);
   }
   return lw_matmul(l, x, r);
 }
@@ -143,7 +140,7 @@ static bool run_rotation(struct lower *l)
     return false;
   struct tensor x = lw_tensor_of_value(l, value);
   int64_t d = lw_known(x) ? x.size[x.rank - 1] : 0;
-  if (!lw_known(x) || x.dtype != t || d % 64 || d / 2 % 64 == 0) /* whole sticks are copied for free */
+  if (!lw_known(x) || x.dtype != t || d % 64 || d / 2 % 64 == 0) /* halves of whole sticks are copied as they are */
     return false;
   lw_set(l, 0, half_turn(l, x));
   return true;

@@ -45,7 +45,7 @@ static struct tensor filled(struct lower *l, double value, enum sw_dtype t, int6
 {
   if (!l->best)
     return lw_fill(l, value, t, 1, &n, NULL);
-  double *x = SW_NEW_N(l->arena, double, n);
+  double *x = SW_NEW_N(lw_scratch(l), double, n);
   for (int64_t i = 0; i < n; i++)
     x[i] = value;
   return lw_table(l, sw_arena_printf(l->arena, "%s:%s", lw_node(l)->name, value == 0 ? "zeros" : "ones"), t, 1, &n, x);

@@ -1,8 +1,8 @@
 /* Tiles (profile best): ops around buffers that are too large for the scratchpads are done tile by tile along one loop,
  * so that what lies between them fits.
  *
- * A group is a set of ops joined by such buffers. Its loop walks one dim of each of them, is reduced nowhere and lies in
- * no stick. What lives inside the group gets a buffer for each tile, a part as large; what the group reads and writes
+ * A group is a set of ops joined by such buffers. Its loop walks one dim of each of them, is reduced nowhere and lies
+ * in no stick. What lives inside the group gets a buffer for each tile, a part as large; what the group reads and writes
  * outside is taken in slices. An operand without the loop is fetched again in every tile, so a group is tiled only if
  * the traffic that the tiles save is more than that.
  *
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { NOBODY = -1, SEVERAL = -2, MAX_TILES = 32 };
+enum { NOBODY = -1, SEVERAL = -2, MAX_TILES = 32, MAX_GROUP = 64, MAX_FAILURES = 1000 };
 
 typedef SW_VEC(int) ints;
 
@@ -142,13 +142,20 @@ static void join(struct tiler *t, int storage)
     }
 }
 
-static void sort_by_tick(const struct tiler *t, ints *ops)
+/* The members in order of steps. */
+static void sort_members(struct tiler *t)
 {
-  for (int i = 1; i < ops->n; i++) {
-    int op = ops->v[i], k = i;
-    for (; k > 0 && t->op[ops->v[k - 1]].tick > t->op[op].tick; k--)
-      ops->v[k] = ops->v[k - 1];
-    ops->v[k] = op;
+  int first = t->p->steps.n, last = 0;
+  for (int i = 0; i < t->group.n; i++) {
+    int tick = t->op[t->group.v[i]].tick;
+    first = tick < first ? tick : first;
+    last = tick > last ? tick : last;
+  }
+  t->group.n = 0;
+  for (int i = first; i <= last; i++) {
+    const struct sw_step *step = &t->p->steps.v[i];
+    if (!step->is_host && t->op[step->index].group == t->number)
+      *SW_PUSH(t->scratch, &t->group) = step->index;
   }
 }
 
@@ -200,7 +207,7 @@ static void add_between(struct tiler *t)
   }
 }
 
-/* All ops joined to this buffer by large ones, and the smaller buffers that live between them. */
+/* Ops joined to this buffer by large ones, as far as MAX_GROUP, and the smaller buffers that live between them. */
 static bool collect(struct tiler *t, int storage)
 {
   t->group.n = 0;
@@ -210,11 +217,11 @@ static bool collect(struct tiler *t, int storage)
     const struct sw_op *op = &t->p->ops.v[t->group.v[i]];
     for (int k = 0; k <= op->n_in; k++) {
       int s = operand(op, k)->storage;
-      if (is_large(t, s) && is_free(t, s))
+      if (t->group.n < MAX_GROUP && is_large(t, s) && is_free(t, s))
         join(t, s);
     }
   }
-  sort_by_tick(t, &t->group);
+  sort_members(t);
   add_between(t);
   for (int i = 0; i < t->group.n; i++) {
     int s = t->p->ops.v[t->group.v[i]].out.storage;
@@ -224,7 +231,7 @@ static bool collect(struct tiler *t, int storage)
     if (inside)
       t->storage[s].group = t->number;
   }
-  sort_by_tick(t, &t->group);
+  sort_members(t);
   return is_closed(t);
 }
 
@@ -521,6 +528,18 @@ static void commit(struct tiler *t, int64_t n)
   }
 }
 
+/* The members may still belong to another group. */
+static void give_up(struct tiler *t)
+{
+  for (int i = 0; i < t->group.n; i++) {
+    const struct sw_op *op = &t->p->ops.v[t->group.v[i]];
+    t->op[t->group.v[i]].group = 0;
+    for (int k = 0; k <= op->n_in; k++)
+      if (t->storage[operand(op, k)->storage].group == t->number)
+        t->storage[operand(op, k)->storage].group = 0;
+  }
+}
+
 static void rebuild_steps(struct tiler *t)
 {
   SW_VEC(struct sw_step) steps = {0};
@@ -537,7 +556,7 @@ static void rebuild_steps(struct tiler *t)
 void sw_tile(struct sw_job *job, const struct sw_options *o, struct sw_program *p)
 {
   struct tiler t = {.job = job, .o = o, .p = p, .scratch = sw_arena_new(job->arena, SIZE_MAX)};
-  int n_storages = p->storages.n, n_ops = p->ops.n;
+  int n_storages = p->storages.n, n_ops = p->ops.n, failures = 0;
   t.quiet = (struct sw_job){.arena = t.scratch, .cancel = job->cancel};
   t.storage = SW_NEW_N(t.scratch, struct storage_facts, n_storages);
   t.op = SW_NEW_N(t.scratch, struct op_facts, n_ops);
@@ -546,12 +565,16 @@ void sw_tile(struct sw_job *job, const struct sw_options *o, struct sw_program *
   t.storage_of = SW_NEW_N(t.scratch, int, n_storages);
   t.at_tick = SW_NEW_N(t.scratch, ints, p->steps.n);
   look(&t);
-  for (int s = 0; s < n_storages; s++) {
+  for (int s = 0; s < n_storages && failures < MAX_FAILURES; s++) {
     int64_t n;
     if (!is_large(&t, s) || !is_free(&t, s))
       continue;
-    if (collect(&t, s) && can_run_together(&t) && choose_loop(&t, &n) >= 0 && prepare(&t, n))
+    if (collect(&t, s) && can_run_together(&t) && choose_loop(&t, &n) >= 0 && prepare(&t, n)) {
       commit(&t, n);
+    } else {
+      give_up(&t);
+      failures++;
+    }
   }
   if (p->ops.n > n_ops)
     rebuild_steps(&t);

@@ -46,7 +46,7 @@ static const json_t *read_document(struct sw_job *job, const char *dir, const ch
   return sw_json_parse(job, file, *text, *len, 500000000);
 }
 
-/* "device_size:4,128,64/stride_map:64,256,1", with the arrangement behind it unless standard: how problem.json names
+/* "device_size:4,128,64/stride_map:64,256,1", with the arrangement behind it unless standard: how layout_problem.json names
  * labels. */
 static const char *layout_text(struct sw_arena *a, const json_t *l)
 {
@@ -92,7 +92,7 @@ static enum sw_rc force_each(struct explaining *x, const char *dir)
 {
   const char *text;
   size_t len;
-  if (sw_file_read(x->job, sw_arena_printf(x->job->arena, "%s/problem.json", dir), (size_t)1 << 31, &text, &len) != SW_OK)
+  if (sw_file_read(x->job, sw_arena_printf(x->job->arena, "%s/layout_problem.json", dir), (size_t)1 << 31, &text, &len) != SW_OK)
     return x->job->worst;
   struct sw_assign_problem *p = sw_assign_read(x->job, text, len);
   if (!p)

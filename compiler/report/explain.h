@@ -1,4 +1,4 @@
-/* Why something in a result directory is as it is. Reads result.json and problem.json; the model is not needed. */
+/* Why something in a result directory is as it is. Reads result.json and layout_problem.json; the model is not needed. */
 #ifndef SW_EXPLAIN_H
 #define SW_EXPLAIN_H
 

@@ -14,7 +14,7 @@ static const int64_t MAX_NUMBER = (int64_t)1 << 53;
 
 static enum sw_rc refuse(struct sw_job *job, const char *pointer, const char *what)
 {
-  struct sw_fault *f = sw_fault(job, SW_INVALID, "%s %s", pointer, what);
+  struct sw_fault *f = sw_fault(job, SW_INVALID, "%s", what);
   f->source = pointer;
   return SW_INVALID;
 }

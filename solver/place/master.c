@@ -113,6 +113,10 @@ static void solve(void *ctx)
   int rc = glp_simplex(lp, &simplex);
   int status = glp_get_status(lp);
   m->answer = SW_MASTER_GAVE_UP;
+  m->bound = g->always; /* of all, until something is known */
+  for (int c = 1; c <= g->n_columns; c++)
+    if (g->unit_of_column[c] >= 0)
+      m->bound += m->model->units[g->unit_of_column[c]].value;
   if (status == GLP_NOFEAS || (status == GLP_OPT && m->need >= 0 && whole(g, glp_get_obj_val(lp)) < m->need)) {
     m->answer = SW_MASTER_NONE;
   } else if (rc == 0 && status == GLP_OPT) {

@@ -17,7 +17,7 @@ struct sw_place_buffer *sw_place_add(struct sw_job *job, struct sw_place_problem
 
 static void refuse(struct sw_job *job, const struct sw_place_problem *p, int i, const char *key, const char *what)
 {
-  struct sw_fault *f = sw_fault(job, SW_INVALID, "/buffers/%d/%s: %s", i, key, what);
+  struct sw_fault *f = sw_fault(job, SW_INVALID, "%s", what);
   f->source = sw_arena_printf(job->arena, "/buffers/%d/%s", i, key);
   f->tensor = p->buffers.v[i].name;
 }
@@ -76,9 +76,11 @@ enum sw_rc sw_place_validate(struct sw_job *job, const struct sw_place_problem *
 {
   int before = job->faults.n;
   if (p->capacity < 0)
-    sw_fail(job, SW_INVALID, "/capacity: must not be negative");
-  if (p->alignment < 1)
-    return sw_fail(job, SW_INVALID, "/alignment: must be at least 1");
+    sw_fault(job, SW_INVALID, "must not be negative")->source = "/capacity";
+  if (p->alignment < 1) {
+    sw_fault(job, SW_INVALID, "must be at least 1")->source = "/alignment";
+    return SW_INVALID;
+  }
   int64_t value = 0, size = 0;
   for (int i = 0; i < p->buffers.n; i++) {
     const struct sw_place_buffer *b = &p->buffers.v[i];
