@@ -65,6 +65,40 @@ void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compi
   sw_arena_free(a.job.arena);
 }
 
+/* The parts of "a,b,c"; at most `most` are taken. */
+static int split(struct sw_arena *a, const char *list, const char **out, int most)
+{
+  int n = 0;
+  while (n < most) {
+    size_t len = strcspn(list, ",");
+    out[n++] = sw_arena_strndup(a, list, len);
+    if (!list[len])
+      break;
+    list += len + 1;
+  }
+  return n;
+}
+
+enum sw_rc sw_compare_grid(struct sw_job *job, const char *model, const struct sw_compile_input *in,
+                           const char *given_profiles, const char *given_solvers, const struct sw_options *base,
+                           struct sw_comparison *c)
+{
+  enum { MOST = 8 };
+  const char *in_profiles[MOST], *with_solvers[MOST];
+  int n_profiles = split(job->arena, given_profiles ? given_profiles : "best,torch-spyre", in_profiles, MOST);
+  int n_solvers = split(job->arena, given_solvers ? given_solvers : "ilp,beam,greedy", with_solvers, MOST);
+  for (int p = 0; p < n_profiles; p++)
+    for (int s = 0; s < n_solvers; s++) {
+      struct sw_options o = *base;
+      SW_TRY(sw_option_set(job, &o, "profile", in_profiles[p]));
+      SW_TRY(sw_option_set(job, &o, "solver", with_solvers[s]));
+      sw_options_settle(&o);
+      if (in)
+        sw_compare_run(job, model, in, &o, c);
+    }
+  return SW_OK;
+}
+
 static bool holds(const struct sw_compared *r, const char *conversion)
 {
   for (int i = 0; i < r->conversions.n; i++)

@@ -26,6 +26,11 @@ struct sw_comparison {
 void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compile_input *in,
                     const struct sw_options *o, struct sw_comparison *c);
 
+/* The same for each of the profiles with each of the solvers, in the order of the two comma-separated lists (NULL: best
+ * and torch-spyre; ilp, beam and greedy). `in` NULL only checks the lists. */
+enum sw_rc sw_compare_grid(struct sw_job *job, const char *model, const struct sw_compile_input *in, const char *profiles,
+                           const char *solvers, const struct sw_options *base, struct sw_comparison *c);
+
 /* A table for people; each run also says which conversions the first run of its model has and it has not ("-"), and
  * the other way round ("+"). */
 void sw_compare_text(const struct sw_comparison *c, struct sw_buf *out);

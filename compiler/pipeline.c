@@ -13,9 +13,17 @@ struct run {
   struct sw_compiled *c;
 };
 
+/* Of an archive with several programs the first one, which is no secret. */
 static enum sw_rc pass_read(struct run *r)
 {
-  return sw_graph_read(r->job, "", r->in->bytes, r->in->len, r->in->program, &r->c->graph);
+  struct sw_programs all = {0};
+  if (!r->in->program) {
+    SW_TRY(sw_graph_programs(r->job, r->in->bytes, r->in->len, &all));
+    if (all.names.n > 1)
+      sw_warn(r->job, "the archive holds %d programs; this is %s, --program takes another", all.names.n, all.names.v[0]);
+  }
+  return sw_graph_read(r->job, "", r->in->bytes, r->in->len,
+                       all.names.n > 1 ? all.names.v[0] : r->in->program, &r->c->graph);
 }
 
 static enum sw_rc pass_lower(struct run *r)
@@ -89,6 +97,8 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
   enum sw_rc rc = SW_OK;
   for (int i = 0; i < SW_N_PASSES && rc == SW_OK; i++) {
     double start = now();
+    if (in->on_pass)
+      in->on_pass(in->ctx, passes[i].name);
     rc = passes[i].run(&r);
     out->seconds[i] = now() - start;
     if (rc == SW_OK && sw_cancelled(job))

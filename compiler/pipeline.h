@@ -25,6 +25,8 @@ struct sw_compile_input {
   const char *bytes; /* borrowed for the job */
   size_t len;
   const char *program; /* which one of an archive with several; NULL: the only one */
+  void (*on_pass)(void *ctx, const char *pass); /* told each pass that begins; may be NULL */
+  void *ctx;
 };
 
 /* What there is after a run; parts behind the pass that failed are NULL. */

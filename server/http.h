@@ -1,19 +1,31 @@
-/* The HTTP side: routes, bodies, answers. libmicrohttpd is seen here only. Its one thread reads and writes sockets;
- * compiles wait suspended while worker threads run child processes. */
+/* The HTTP side: routes, bodies, answers. libmicrohttpd's one thread reads and writes sockets; work waits suspended
+ * while worker threads run child processes. */
 #ifndef SW_SERVER_HTTP_H
 #define SW_SERVER_HTTP_H
 
+#include "base/buf.h"
 #include "server/limits.h"
 
 #include <stdbool.h>
 
 struct sw_server;
 
-/* Listens on "ADDRESS:PORT" (port 0: a free one). NULL with a message on stderr when that can't be done. */
-struct sw_server *sw_server_start(const char *listen, const struct sw_limits *limits);
+struct sw_server_settings {
+  const char *listen;     /* "ADDRESS:PORT", port 0: a free one */
+  const char *store;      /* file of the store, or NULL: results and jobs are in memory only */
+  const char *aside;      /* directory for notes on workers that died, or NULL */
+  const char *token;      /* what a bearer token must be, or NULL */
+  struct sw_limits limits;
+};
+
+/* NULL with a message on stderr when that can't be done. */
+struct sw_server *sw_server_start(const struct sw_server_settings *settings);
 /* The port in use. */
 unsigned sw_server_port(const struct sw_server *s);
 /* Stops accepting, cancels what runs, answers what waits, frees everything. */
 void sw_server_stop(struct sw_server *s);
+
+/* One line a route: METHOD PATH. */
+void sw_server_routes(struct sw_buf *out);
 
 #endif

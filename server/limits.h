@@ -2,17 +2,22 @@
 #ifndef SW_SERVER_LIMITS_H
 #define SW_SERVER_LIMITS_H
 
-#define SW_SERVER_LIMITS(X)                                                                     \
-  X(workers, 2, "processes", "compiles at the same time")                                       \
-  X(queue, 64, "requests", "waiting for a worker; more are answered 503")                       \
-  X(connections, 256, "sockets", "open at the same time")                                       \
-  X(body_mb, 512, "MB", "largest request body")                                                 \
-  X(body_seconds, 120, "s", "from the headers to the end of the body")                          \
-  X(idle_seconds, 30, "s", "without a byte on a connection")                                    \
-  X(compile_seconds, 300, "s", "for one worker process")                                        \
-  X(memory_mb, 4096, "MB", "for one worker process")                                            \
-  X(output_mb, 1024, "MB", "result directory of one compile")                                   \
-  X(store_mb, 1024, "MB", "results kept for GET /results; the least recently used go first")
+#define SW_SERVER_LIMITS(X)                                                                        \
+  X(workers, 2, "processes", "pieces of work at the same time")                                    \
+  X(queue, 64, "requests", "waiting for a worker; more are answered 503")                          \
+  X(jobs, 1000, "jobs", "kept for GET /jobs/ID; ended ones go first")                              \
+  X(connections, 256, "sockets", "open at the same time")                                          \
+  X(address_connections, 192, "sockets", "open at the same time from one address")                 \
+  X(body_mb, 512, "MB", "largest request body, after decompression")                               \
+  X(header_seconds, 20, "s", "from a connection, or the answer before, to the end of the headers") \
+  X(body_seconds, 120, "s", "from the headers to the end of the body")                             \
+  X(answer_seconds, 600, "s", "for the client to read an answer")                                  \
+  X(idle_seconds, 30, "s", "without a byte on a connection")                                       \
+  X(compile_seconds, 300, "s", "for one worker process, and the longest deadline of a request")    \
+  X(memory_mb, 4096, "MB", "for one worker process")                                               \
+  X(output_mb, 1024, "MB", "result directory of one compile")                                      \
+  X(cache_mb, 256, "MB", "results kept in memory; the least recently used go first")               \
+  X(store_mb, 4096, "MB", "results kept in the store's file; the least recently used go first")
 
 struct sw_limits {
 #define X(name, value, unit, what) long name;

@@ -20,6 +20,8 @@ static const struct {
     {"media-type", "The body's media type is not accepted"},
     {"busy", "Too many requests are waiting"},
     {"host", "The Host header names another host"},
+    {"token", "The request needs a bearer token"},
+    {"encoding", "The body's encoding is not accepted"},
 };
 
 static const char *title(const char *slug)
@@ -30,23 +32,32 @@ static const char *title(const char *slug)
   return slug;
 }
 
+void sw_problem_object(struct sw_jw *w, const char *slug, unsigned status, const char *detail, const char *request_id,
+                       const char *errors)
+{
+  sw_jw_object(w);
+  sw_jw_kstr(w, "type", sw_arena_printf(w->out->arena, "/problems/%s", slug));
+  sw_jw_kstr(w, "title", title(slug));
+  sw_jw_kint(w, "status", status);
+  sw_jw_kstr(w, "detail", detail);
+  sw_jw_kstr(w, "request_id", request_id);
+  sw_jw_key(w, "errors");
+  sw_jw_array(w);
+  size_t n = errors && errors[0] == '[' ? strlen(errors) - 1 : 0; /* up to its last bracket and the blanks before it */
+  while (n > 1 && strchr(" \n]", errors[n - 1]))
+    n--;
+  if (n > 1) {
+    sw_buf_add(w->out, errors + 1, n - 1);
+    w->need_comma = true;
+  }
+  sw_jw_end_array(w);
+  sw_jw_end_object(w);
+}
+
 void sw_problem_write(struct sw_buf *out, const char *slug, unsigned status, const char *detail,
-                      const char *request_id, const struct sw_job *faults)
+                      const char *request_id, const char *errors)
 {
   struct sw_jw w = {.out = out, .indent = 1};
-  sw_jw_object(&w);
-  sw_jw_kstr(&w, "type", sw_arena_printf(out->arena, "/problems/%s", slug));
-  sw_jw_kstr(&w, "title", title(slug));
-  sw_jw_kint(&w, "status", status);
-  sw_jw_kstr(&w, "detail", detail);
-  sw_jw_kstr(&w, "request_id", request_id);
-  sw_jw_key(&w, "errors");
-  if (faults) {
-    sw_jw_faults(&w, faults);
-  } else {
-    sw_jw_array(&w);
-    sw_jw_end_array(&w);
-  }
-  sw_jw_end_object(&w);
+  sw_problem_object(&w, slug, status, detail, request_id, errors);
   sw_buf_puts(out, "\n");
 }

@@ -1,4 +1,5 @@
-/* Finished results by content address, in memory, bounded; the least recently used go first. Thread-safe. */
+/* Finished results by content address. The most recently used ones are in memory, bounded; with a disk (server/disk.h)
+ * behind it all of them are there too. Thread-safe. */
 #ifndef SW_SERVER_STORE_H
 #define SW_SERVER_STORE_H
 
@@ -9,8 +10,10 @@ enum { SW_ID_LEN = 64 }; /* hex digits of a SHA-256 */
 
 struct sw_result_file {
   char *path; /* relative */
-  char *bytes;
+  char *bytes; /* a NUL behind the last one */
   size_t len;
+  char *gz; /* the same compressed, made when first asked for; NULL until then */
+  size_t gz_len;
 };
 
 /* One result: its files, result.json among them. Counted references: who takes one puts it back. */
@@ -20,19 +23,29 @@ struct sw_result {
   size_t n_files, bytes;
   char *server_timing; /* value of the Server-Timing header, may be NULL */
   int references;
-  struct sw_result *newer, *older; /* of the store */
+  double touched; /* when the disk was last told of its use */
+  struct sw_result *newer, *older, *chain; /* of the store */
 };
 
+struct sw_result *sw_result_new(const char *id); /* NULL: out of memory */
+/* Copies path and bytes; false when memory is short. */
+bool sw_result_add_file(struct sw_result *r, const char *path, const void *bytes, size_t len);
+const struct sw_result_file *sw_result_find(const struct sw_result *r, const char *path);
+void sw_result_take(struct sw_result *r);
+void sw_result_put(struct sw_result *r);
+/* The file compressed, made the first time; NULL when that is no smaller. For the HTTP thread only. */
+const char *sw_result_gzip(const struct sw_result_file *f, size_t *len);
+
+struct sw_disk;
 struct sw_store;
-struct sw_store *sw_store_new(size_t max_bytes); /* NULL: out of memory */
+/* `disk` may be NULL. NULL: out of memory. */
+struct sw_store *sw_store_new(size_t max_bytes, struct sw_disk *disk);
 void sw_store_free(struct sw_store *s);
 
 /* Takes over the caller's reference of `r` and gives one back: to r, or to the equal result that was there already. */
 struct sw_result *sw_store_add(struct sw_store *s, struct sw_result *r);
 /* A reference to the result, or NULL. */
 struct sw_result *sw_store_find(struct sw_store *s, const char *id);
-void sw_result_put(struct sw_result *r);
-
-const struct sw_result_file *sw_result_find(const struct sw_result *r, const char *path);
+size_t sw_store_bytes(const struct sw_store *s);
 
 #endif

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "server/worker.h"
 
-#include "server/problem.h"
+#include "server/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,106 +11,161 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static double now(void)
+void sw_task_clear(struct sw_task *t)
 {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+  free(t->args);
+  sw_body_free(t->body);
+  t->args = NULL;
+  t->body = NULL;
 }
 
-static void problem(struct sw_work_result *out, const struct sw_work *work, const char *slug, unsigned status,
-                    const char *detail)
+void sw_outcome_problem(struct sw_outcome *o, unsigned status, const char *slug, const char *detail)
 {
-  struct sw_arena *a = sw_arena_new(NULL, 1 << 20);
-  struct sw_buf b = {.arena = a};
-  out->status = status;
-  if (!a)
-    return;
-  sw_problem_write(&b, slug, status, detail, work->request_id, NULL);
-  out->problem = strdup(sw_buf_text(&b));
-  out->problem_len = out->problem ? b.n : 0;
-  sw_arena_free(a);
+  o->status = status;
+  o->slug = strdup(slug);
+  o->detail = strdup(detail);
 }
 
-/* Starts the child with the body as standard input and a pipe as standard output; -1 when that fails. */
-static pid_t start(const struct sw_work *work, const struct sw_limits *limits, int *from_child)
+void sw_outcome_clear(struct sw_outcome *o)
 {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC))
-    return -1;
-  char memory[32];
-  snprintf(memory, sizeof memory, "%ld", limits->memory_mb);
-  char **argv = calloc((size_t)work->n_options + 6, sizeof *argv);
+  sw_result_put(o->result);
+  free(o->slug);
+  free(o->detail);
+  free(o->errors);
+  free(o->solver);
+  free(o->log);
+  memset(o, 0, sizeof *o);
+}
+
+struct child {
+  pid_t pid;
+  int out; /* its frames */
+  int err; /* what it says on standard error: a file in memory */
+};
+
+/* stickwrightd --worker MEMORY_MB VERB NAME=VALUE... */
+static char **arguments(const struct sw_task *t, char *memory)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < t->args_len; i++)
+    n += !t->args[i];
+  char **argv = calloc(n + 4, sizeof *argv);
+  if (!argv)
+    return NULL;
+  argv[0] = (char *)(intptr_t) "stickwrightd";
+  argv[1] = (char *)(intptr_t) "--worker";
+  argv[2] = memory;
+  char *s = t->args;
+  for (size_t i = 0; i < n; i++, s += strlen(s) + 1)
+    argv[3 + i] = s;
+  return argv;
+}
+
+static pid_t spawn(char **argv, int in, int out, int err)
+{
   pid_t pid = -1;
   posix_spawn_file_actions_t actions;
-  if (argv && !posix_spawn_file_actions_init(&actions)) {
-    char *head[] = {(char[]){"stickwrightd"}, (char[]){"--worker"}, memory, (char *)(intptr_t)work->request_id,
-                    (char *)(intptr_t)work->verb};
-    memcpy(argv, head, sizeof head);
-    for (int i = 0; i < work->n_options; i++)
-      argv[5 + i] = work->options[i];
-    lseek(work->body_fd, 0, SEEK_SET);
-    posix_spawn_file_actions_adddup2(&actions, work->body_fd, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawnattr_t attributes; /* the daemon's threads block SIGTERM, the child must not */
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    if (posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv, environ))
-      pid = -1;
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-  }
-  free(argv);
-  close(ends[1]);
-  if (pid < 0)
-    close(ends[0]);
-  *from_child = ends[0];
+  posix_spawnattr_t attributes; /* the daemon's threads block SIGTERM, the child must not */
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  if (posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv, environ))
+    pid = -1;
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
   return pid;
 }
 
-enum ending { ENDED, TOO_LATE, TOO_LARGE, STOPPED, NO_MEMORY };
+/* Starts the child; false when that fails. */
+static bool start(const struct sw_task *t, const struct sw_limits *limits, struct child *c)
+{
+  char memory[32];
+  snprintf(memory, sizeof memory, "%ld", limits->memory_mb);
+  int ends[2] = {-1, -1}, in = sw_body_open(t->body);
+  char **argv = arguments(t, memory);
+  *c = (struct child){-1, -1, memfd_create("log", MFD_CLOEXEC)};
+  if (argv && in >= 0 && c->err >= 0 && !pipe2(ends, O_CLOEXEC))
+    c->pid = spawn(argv, in, ends[1], c->err);
+  free(argv);
+  if (in >= 0)
+    close(in);
+  if (ends[1] >= 0)
+    close(ends[1]);
+  c->out = ends[0];
+  if (c->pid > 0)
+    return true;
+  if (c->out >= 0)
+    close(c->out);
+  if (c->err >= 0)
+    close(c->err);
+  return false;
+}
+
+/* The child's frames as they come. */
+struct frames {
+  char *bytes;
+  size_t n, cap;
+  size_t at; /* behind the last pass that was told */
+};
+
+/* Tells the passes at the front of what has not been looked at. */
+static void tell_passes(struct frames *f, void (*on_pass)(void *, const char *), void *ctx)
+{
+  char *nl;
+  while (f->n - f->at > 5 && !memcmp(f->bytes + f->at, "pass ", 5) &&
+         (nl = memchr(f->bytes + f->at, '\n', f->n - f->at))) {
+    *nl = 0;
+    on_pass(ctx, f->bytes + f->at + 5);
+    f->at = (size_t)(nl + 1 - f->bytes);
+  }
+}
+
+enum ending { ENDED, TOO_LATE, TOO_LARGE, CANCELLED, NO_MEMORY };
 
 /* All of the child's output, or why it was cut short. */
-static enum ending collect(int fd, const struct sw_limits *limits, const atomic_bool *stop, char **bytes, size_t *len)
+static enum ending collect(int fd, const struct sw_limits *limits, const atomic_bool *cancel, struct frames *f,
+                           void (*on_pass)(void *, const char *), void *ctx)
 {
-  double deadline = now() + (double)limits->compile_seconds;
-  size_t cap = 1 << 16, most = (size_t)limits->output_mb << 20;
-  char *p = malloc(cap);
-  size_t n = 0;
-  enum ending e = p ? ENDED : NO_MEMORY;
-  while (e == ENDED) {
-    if (atomic_load(stop)) {
-      e = STOPPED;
-    } else if (now() > deadline) {
-      e = TOO_LATE;
-    } else if (n == cap) {
-      char *q = n > most ? NULL : realloc(p, cap *= 2);
-      e = q ? ENDED : n > most ? TOO_LARGE : NO_MEMORY;
-      p = q ? q : p;
-    } else {
-      struct pollfd pf = {.fd = fd, .events = POLLIN};
-      if (poll(&pf, 1, 200) <= 0)
-        continue;
-      ssize_t got = read(fd, p + n, cap - n);
-      if (got < 0 && errno == EINTR)
-        continue;
-      if (got <= 0)
-        break;
-      n += (size_t)got;
+  double deadline = sw_now() + (double)limits->compile_seconds;
+  size_t most = (size_t)limits->output_mb << 20;
+  for (;;) {
+    if (atomic_load(cancel))
+      return CANCELLED;
+    if (sw_now() > deadline)
+      return TOO_LATE;
+    if (f->n == f->cap) {
+      if (f->n > most)
+        return TOO_LARGE;
+      size_t cap = f->cap ? f->cap * 2 : 1 << 16;
+      char *bytes = realloc(f->bytes, cap);
+      if (!bytes)
+        return NO_MEMORY;
+      f->bytes = bytes;
+      f->cap = cap;
     }
+    struct pollfd pf = {.fd = fd, .events = POLLIN};
+    if (poll(&pf, 1, 100) <= 0)
+      continue;
+    ssize_t got = read(fd, f->bytes + f->n, f->cap - f->n);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return ENDED;
+    f->n += (size_t)got;
+    tell_passes(f, on_pass, ctx);
   }
-  *bytes = p;
-  *len = n;
-  return e;
 }
 
 /* The next line of the frames without its newline, or NULL. */
@@ -124,38 +179,28 @@ static char *line(char **at, char *end)
   return s;
 }
 
-static bool add_file(struct sw_result *r, const char *path, const char *bytes, size_t len)
+/* Frames to an outcome; false when they are not whole (the child died) or memory is short. */
+static bool parse(struct frames *f, struct sw_result *r, struct sw_outcome *out)
 {
-  struct sw_result_file *more = realloc(r->files, (r->n_files + 1) * sizeof *more);
-  if (!more)
-    return false;
-  r->files = more;
-  struct sw_result_file *f = &more[r->n_files];
-  *f = (struct sw_result_file){strdup(path), malloc(len + 1), len};
-  r->n_files++;
-  if (!f->path || !f->bytes)
-    return false;
-  memcpy(f->bytes, bytes, len);
-  f->bytes[len] = 0;
-  r->bytes += len;
-  return true;
-}
-
-/* Frames to a result; false when they are not whole (the child died) or memory is short. */
-static bool parse(char *p, size_t n, struct sw_result *r, unsigned *status)
-{
-  char *end = p + n, *s;
+  char *p = f->bytes + f->at, *end = f->bytes + f->n, *s;
   while ((s = line(&p, end))) {
     if (!strcmp(s, "end"))
       return true;
     if (!strncmp(s, "status ", 7)) {
-      *status = (unsigned)strtoul(s + 7, NULL, 10);
+      out->status = (unsigned)strtoul(s + 7, NULL, 10);
+    } else if (!strncmp(s, "solver ", 7)) {
+      free(out->solver);
+      out->solver = strdup(s + 7);
     } else if (!strncmp(s, "timing ", 7)) {
+      free(r->server_timing);
       r->server_timing = strdup(s + 7);
+    } else if (!strncmp(s, "slug ", 5)) {
+      free(out->slug);
+      out->slug = strdup(s + 5);
     } else if (!strncmp(s, "file ", 5)) {
       char *path;
       size_t len = strtoull(s + 5, &path, 10);
-      if (*path != ' ' || len > (size_t)(end - p) || !add_file(r, path + 1, p, len))
+      if (*path != ' ' || len > (size_t)(end - p) || !sw_result_add_file(r, path + 1, p, len))
         return false;
       p += len;
     } else {
@@ -165,60 +210,75 @@ static bool parse(char *p, size_t n, struct sw_result *r, unsigned *status)
   return false;
 }
 
-static void answer(const struct sw_work *work, char *bytes, size_t len, int wait_status, struct sw_work_result *out)
+static char *text_of(const struct sw_result *r, const char *path)
 {
-  struct sw_result *r = calloc(1, sizeof *r);
-  unsigned status = 0;
+  const struct sw_result_file *f = sw_result_find(r, path);
+  return f ? strdup(f->bytes) : NULL;
+}
+
+/* The end of what the child wrote to standard error. */
+static char *last_words(int fd)
+{
+  enum { MOST = 8192 };
+  char *log = calloc(1, MOST + 1);
+  off_t size = lseek(fd, 0, SEEK_END);
+  ssize_t n = log ? pread(fd, log, MOST, size > MOST ? size - MOST : 0) : 0;
+  if (log)
+    log[n > 0 ? n : 0] = 0;
+  return log;
+}
+
+static void answer(const struct sw_task *t, struct frames *f, const struct child *c, int wait_status,
+                   struct sw_outcome *out)
+{
+  struct sw_result *r = sw_result_new(t->id);
   if (!r) {
-    problem(out, work, "limit", 503, "the service is out of memory");
+    sw_outcome_problem(out, 503, "limit", "the service is out of memory");
     return;
   }
-  r->references = 1;
-  if (!parse(bytes, len, r, &status)) {
-    sw_result_put(r);
-    if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 4)
-      problem(out, work, "limit", 413, "the work needs more memory than a worker may use");
-    else
-      problem(out, work, "internal", 500, "the worker process ended before its answer was complete");
-    return;
-  }
-  out->status = status;
-  const struct sw_result_file *f = sw_result_find(r, "problem.json");
-  if (!f) {
+  if (!parse(f, r, out)) {
+    sw_outcome_clear(out);
+    if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 4) {
+      sw_outcome_problem(out, 413, "limit", "the work needs more memory than a worker may use");
+    } else {
+      sw_outcome_problem(out, 500, "internal", "the worker process ended before its answer was complete");
+      out->died = wait_status ? wait_status : -1;
+      out->log = last_words(c->err);
+    }
+  } else if (out->slug) {
+    out->detail = text_of(r, "detail");
+    out->errors = text_of(r, "errors");
+  } else {
     out->result = r;
     return;
   }
-  out->problem = malloc(f->len + 1);
-  if (out->problem)
-    memcpy(out->problem, f->bytes, f->len + 1);
-  out->problem_len = out->problem ? f->len : 0;
   sw_result_put(r);
 }
 
-void sw_worker_run(const struct sw_work *work, const struct sw_limits *limits, const atomic_bool *stop,
-                   struct sw_work_result *out)
+void sw_worker_run(const struct sw_task *t, const struct sw_limits *limits, const atomic_bool *cancel,
+                   void (*on_pass)(void *ctx, const char *pass), void *ctx, struct sw_outcome *out)
 {
   memset(out, 0, sizeof *out);
-  int from_child = -1, wait_status = 0;
-  pid_t pid = start(work, limits, &from_child);
-  if (pid < 0) {
-    problem(out, work, "internal", 500, "no worker process could be started");
+  struct child c;
+  if (!start(t, limits, &c)) {
+    sw_outcome_problem(out, 503, "internal", "no worker process could be started");
     return;
   }
-  char *bytes = NULL;
-  size_t len = 0;
-  enum ending e = collect(from_child, limits, stop, &bytes, &len);
+  struct frames f = {0};
+  int wait_status = 0;
+  enum ending e = collect(c.out, limits, cancel, &f, on_pass, ctx);
   if (e != ENDED)
-    kill(pid, SIGKILL);
-  close(from_child);
-  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR)
+    kill(c.pid, SIGKILL);
+  close(c.out);
+  while (waitpid(c.pid, &wait_status, 0) < 0 && errno == EINTR)
     ;
   switch (e) {
-  case ENDED: answer(work, bytes, len, wait_status, out); break;
-  case TOO_LATE: problem(out, work, "deadline", 504, "the work took longer than a worker may run"); break;
-  case TOO_LARGE: problem(out, work, "limit", 413, "the result is larger than a worker may write"); break;
-  case STOPPED: problem(out, work, "cancelled", 503, "the service is stopping"); break;
-  case NO_MEMORY: problem(out, work, "limit", 503, "the service is out of memory"); break;
+  case ENDED: answer(t, &f, &c, wait_status, out); break;
+  case TOO_LATE: sw_outcome_problem(out, 504, "deadline", "the work took longer than a worker may run"); break;
+  case TOO_LARGE: sw_outcome_problem(out, 413, "limit", "the result is larger than a worker may write"); break;
+  case CANCELLED: sw_outcome_problem(out, 503, "cancelled", "the work was cancelled"); break;
+  case NO_MEMORY: sw_outcome_problem(out, 503, "limit", "the service is out of memory"); break;
   }
-  free(bytes);
+  close(c.err);
+  free(f.bytes);
 }

@@ -7,40 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The parts of "a,b,c". */
-static int split(struct sw_arena *a, const char *list, const char **out, int most)
-{
-  int n = 0;
-  while (n < most) {
-    size_t len = strcspn(list, ",");
-    out[n++] = sw_arena_strndup(a, list, len);
-    if (!list[len])
-      break;
-    list += len + 1;
-  }
-  return n;
-}
-
 static enum sw_rc compare_model(struct sw_job *job, const char *path, const struct sw_cli_args *args,
                                 const struct sw_options *base, struct sw_comparison *c)
 {
-  enum { MOST = 8 };
-  const char *profiles[MOST], *solvers[MOST];
-  const char *profile = sw_cli_flag(args, "profile"), *solver = sw_cli_flag(args, "solver");
-  int n_profiles = split(job->arena, profile ? profile : "best,torch-spyre", profiles, MOST);
-  int n_solvers = split(job->arena, solver ? solver : "ilp,beam,greedy", solvers, MOST);
   struct sw_compile_input in = {0};
   SW_TRY(sw_cli_read(job, path, &in.bytes, &in.len));
   const char *slash = strrchr(path, '/');
-  for (int p = 0; p < n_profiles; p++)
-    for (int s = 0; s < n_solvers; s++) {
-      struct sw_options o = *base;
-      SW_TRY(sw_option_set(job, &o, "profile", profiles[p]));
-      SW_TRY(sw_option_set(job, &o, "solver", solvers[s]));
-      sw_options_settle(&o);
-      sw_compare_run(job, slash ? slash + 1 : path, &in, &o, c);
-    }
-  return SW_OK;
+  return sw_compare_grid(job, slash ? slash + 1 : path, &in, sw_cli_flag(args, "profile"), sw_cli_flag(args, "solver"),
+                         base, c);
 }
 
 /* Saves the comparison where there is no baseline yet, else checks against it. */

@@ -91,6 +91,10 @@ static enum sw_rc check_positions(struct sw_job *job, const struct sw_sdsc *s, i
 {
   const struct sw_sdsc_tensor *t = &s->tensor[i];
   const struct sw_spec_arg *a = t->arg;
+  for (int j = 0, outside = 1; j < a->rank; outside *= a->device_size[j++] == 1)
+    if (a->coord[j].form == SW_COORD_INDIRECT && !outside)
+      return refuse(job, s, i, "the dim that row numbers count is not the outermost one",
+                    "copy the table so that its rows are outermost");
   for (int k = 0; k < t->order.n; k++) {
     enum sw_label d = t->order.v[k];
     int p = t->position[d];

@@ -1,4 +1,5 @@
 /* What an operand needs, and what it takes to give it that. Reference: layouts.md 3.4 to 3.6, 4.6 to 4.12, 5.1. */
+#include "compiler/layout/burst.h"
 #include "compiler/layout/choose.h"
 
 static const char gather_sticks[] = "No mechanism to gather elements from multiple sticks into single stick";
@@ -434,9 +435,9 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
 
 /* -- costs -- */
 
-/* Restickify by burst length (cost-model.md 10.3). P bytes, C cores; a run is what one core reads in one piece: the
- * stick, then neighbouring dims outward until one is split. The outermost dims are split until the cores are busy.
- * 2 MiB in runs of 128 B on 32 cores: 16384 requests, 18.08 + max(18.08, 16384 * 3.75 ns) = 79.52 us. */
+/* Restickify by burst length (burst.h). A run is what one core reads in one piece: the stick, then neighbouring dims
+ * outward until one is split. The plan is not there yet, so the outermost dims are taken to be split until the cores
+ * are busy. */
 static int64_t conversion_ns(const struct sw_layout *from, int64_t cores)
 {
   int64_t part[SW_MAX_DEVICE_RANK], left = cores;
@@ -453,11 +454,8 @@ static int64_t conversion_ns(const struct sw_layout *from, int64_t cores)
     if (split[j])
       break;
   }
-  double bytes = (double)sw_layout_bytes(from), requests = bytes / (double)(run < 4096 ? run : 4096);
-  double q = cores <= 2 ? 8.75 : cores == 4 || cores == 8 || cores == 16 ? 7.5 : cores == 32 ? 3.75 : 0;
-  double once = bytes / 116, slow = requests * q, transpose = bytes / (40 * (double)cores);
-  double transfer = once + (slow > once ? slow : once);
-  double ns = transfer > transpose ? transfer : transpose;
+  struct sw_burst b = {(double)sw_layout_bytes(from), (double)run, (int)cores};
+  double ns = sw_restickify_ns(&b);
   return ns < 1 ? 1 : ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
 }
 

@@ -1,6 +1,8 @@
 #include "compiler/layout/normal.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Op specs allow one symbol a coordinate, the same number of device dims in all tensors of an op, and the stick's
@@ -63,6 +65,18 @@ static bool refuse(struct align *a, int i, const char *why, const char *advice)
   return false;
 }
 
+/* Text of a refusal; without an arena nobody asks why. */
+static const char *say(struct align *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static const char *say(struct align *a, const char *fmt, ...)
+{
+  char text[160];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  return a->arena ? sw_arena_strdup(a->arena, text) : "";
+}
+
 static const char copy_first[] = "copy the tensor (contiguous, clone) before this op";
 
 /* -- cutting dims into pieces (3.7.1) -- */
@@ -111,7 +125,7 @@ static bool cut_dim(struct align *a, int i, int64_t extent, const struct sw_coor
     int64_t range = a->op->range[t->loop];
     if ((t->num != 1 && t->den != 1) || extent % t->num)
       return refuse(a, i,
-                    sw_arena_printf(a->arena, "steps of %" PRId64 "/%" PRId64 " in a device dim of %" PRId64,
+                    say(a, "steps of %" PRId64 "/%" PRId64 " in a device dim of %" PRId64,
                                     t->num, t->den, extent),
                     copy_first);
     struct piece p = {.extent = extent / t->num,
@@ -210,13 +224,13 @@ static bool cut_loops(struct align *a)
       for (int q = 1; q < a->n_points[l]; q++)
         if (a->point[l][q] % a->point[l][q - 1])
           return refuse(a, i,
-                        sw_arena_printf(a->arena, "a loop of %" PRId64 " that would be cut into parts of %" PRId64
+                        say(a, "a loop of %" PRId64 " that would be cut into parts of %" PRId64
                                         " and %" PRId64,
                                         a->op->range[l], a->point[l][q - 1], a->point[l][q]),
                         copy_first);
       if (k < 0 && a->n_points[l] > 2 && a->point[l][1] % s->eps)
         return refuse(a, i,
-                      sw_arena_printf(a->arena, "a stick that would be cut at element %" PRId64, a->point[l][1]),
+                      say(a, "a stick that would be cut at element %" PRId64, a->point[l][1]),
                       copy_first);
     }
   return true;
@@ -340,7 +354,7 @@ static bool put_piece(struct align *a, int i, const struct piece *p)
       continue;
     int64_t below = low / p->den; /* elements of the piece inside this part */
     if (left % below)
-      return refuse(a, i, sw_arena_printf(a->arena, "a device dim of %" PRId64 " that would be cut at %" PRId64,
+      return refuse(a, i, say(a, "a device dim of %" PRId64 " that would be cut at %" PRId64,
                                           p->extent, below),
                     copy_first);
     struct sw_spec_coord c = {.form = SW_COORD_SYMBOL, .symbol = a->symbol[p->loop][k], .k = start / below};
@@ -420,6 +434,25 @@ static bool add_missing_units(struct align *a, int i)
     put_first(s, (struct sw_spec_coord){.form = SW_COORD_SYMBOL, .symbol = a->unit[k]});
   }
   return true;
+}
+
+unsigned sw_normal_cut_loops(const struct sw_op *op, const struct sw_normal_input *t, int n)
+{
+  struct shape shape[SW_MAX_INPUTS + 1];
+  struct sw_normal out;
+  struct align a = {.out = &out, .op = op, .t = t, .n = n, .shape = shape};
+  memset(shape, 0, sizeof shape);
+  for (int i = 0; i < n; i++) {
+    if (!cut_tensor(&a, i))
+      return ~0u;
+    fuse(&a.shape[i]);
+  }
+  if (!cut_loops(&a))
+    return ~0u;
+  unsigned cut = 0;
+  for (int l = 0; l < op->n_loops; l++)
+    cut |= a.n_points[l] > 2 ? 1u << l : 0;
+  return cut;
 }
 
 static bool align(struct align *a, const int64_t *split, bool keeps_cores, struct sw_spec_coord *lanes)

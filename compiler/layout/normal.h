@@ -57,6 +57,12 @@ struct sw_normal {
 bool sw_normal_form(struct sw_arena *a, const struct sw_op *op, const int64_t *split, bool keeps_cores,
                     const struct sw_normal_input *t, int n, struct sw_normal *out);
 
+/* Loops that some tensor cuts into parts, as bits; all of them when there is no normal form. The parts of a loop share
+ * its cores from the outside in, so a core's slice of a cut loop is in general not one piece. */
+unsigned sw_normal_cut_loops(const struct sw_op *op, const struct sw_normal_input *t, int n);
+/* The same for an op of a program whose storages have layouts. */
+unsigned sw_op_cut_loops(const struct sw_program *p, const struct sw_op *op);
+
 /* Ops work on whole sticks: lanes behind the last element are written too. Where a slice ends inside a stick of a longer
  * row, these lanes are somebody's elements: columns 0..99 of 200 would destroy 100..127. */
 struct sw_written_part {

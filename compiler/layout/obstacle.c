@@ -58,22 +58,44 @@ static bool is_copy(const struct sw_op *op)
   return (op->op == SW_OP_IDENTITY || op->op == SW_OP_RESTICKIFY) && op->n_in == 1;
 }
 
-const char *sw_layout_obstacle(struct sw_arena *a, const struct sw_op *op, const struct sw_layout *const *layouts,
-                               const struct sw_storage *written, int *culprit)
+/* The op's tensors, inputs then output; layout NULL: a scalar. False: *culprit has no form. */
+static bool see_tensors(const struct sw_op *op, const struct sw_layout *const *layouts, struct sw_normal_input *t,
+                        int *culprit)
 {
   static const struct sw_layout one_stick = {.rank = 2, .device_size = {1, 64}, .stride_map = {-1, -1}};
-  struct sw_normal_input t[SW_MAX_INPUTS + 1] = {0};
-  struct sw_normal f;
   int n = op->n_in + 1;
   for (int i = 0; i < n; i++) {
     const struct sw_access *x = i < op->n_in ? &op->in[i] : &op->out;
-    t[i].layout = layouts[i] ? layouts[i] : &one_stick;
+    t[i] = (struct sw_normal_input){.layout = layouts[i] ? layouts[i] : &one_stick};
     for (int j = 0; j < n; j++)
       t[i].is_index = t[i].is_index || (j < op->n_in ? &op->in[j] : &op->out)->index_input == i;
     *culprit = i;
     if (layouts[i] && !sw_layout_coords(layouts[i], op, x, t[i].coord))
-      return "the access has no form in this layout";
+      return false;
   }
+  return true;
+}
+
+unsigned sw_op_cut_loops(const struct sw_program *p, const struct sw_op *op)
+{
+  const struct sw_layout *layouts[SW_MAX_INPUTS + 1];
+  struct sw_normal_input t[SW_MAX_INPUTS + 1];
+  int culprit;
+  for (int i = 0; i <= op->n_in; i++) {
+    const struct sw_storage *s = &p->storages.v[i < op->n_in ? op->in[i].storage : op->out.storage];
+    layouts[i] = s->kind == SW_STORAGE_SCALAR ? NULL : s->layout;
+  }
+  return see_tensors(op, layouts, t, &culprit) ? sw_normal_cut_loops(op, t, op->n_in + 1) : ~0u;
+}
+
+const char *sw_layout_obstacle(struct sw_arena *a, const struct sw_op *op, const struct sw_layout *const *layouts,
+                               const struct sw_storage *written, int *culprit)
+{
+  struct sw_normal_input t[SW_MAX_INPUTS + 1];
+  struct sw_normal f;
+  int n = op->n_in + 1;
+  if (!see_tensors(op, layouts, t, culprit))
+    return "the access has no form in this layout";
   struct sw_written_part part;
   if (sw_write_ends_inside(op, t[n - 1].layout, t[n - 1].coord, written, &part))
     return sw_arena_printf(a, "elements %" PRId64 "..%" PRId64 " of %" PRId64 " are written, but sticks are written whole",

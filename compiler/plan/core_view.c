@@ -3,6 +3,7 @@
  * A scratchpad holds its core's part only, dense. So writer and readers of a storage in LX must cut it in the same
  * pieces and give each piece to the same core. Example: add [128,256] on 32 cores by rows writes device dim 1 of
  * [4,128,64] in 32 slices, core c slice c; a reader that is cut 8 x 4 by rows and columns disagrees. */
+#include "compiler/layout/normal.h"
 #include "compiler/plan/division.h"
 #include "compiler/plan/scratchpad.h"
 
@@ -78,6 +79,10 @@ enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *o
     return SW_LX_INDEX_REASON;
   if (!sw_layout_coords(l, op, x, coord))
     return SW_LX_PARTIAL_REASON;
+  unsigned cut = sw_op_cut_loops(p, op); /* another operand may cut a loop: then a core has several pieces */
+  for (int v = 0; v < op->n_loops; v++)
+    if (op->plan->split[v] > 1 && cut >> v & 1)
+      return SW_LX_PARTIAL_REASON;
   memset(out, 0, sizeof *out);
   out->rank = l->rank;
   out->cores = op->plan->cores;

@@ -1,7 +1,5 @@
 #include "compiler/plan/part.h"
 
-#include <string.h>
-
 /* Cores per step of each variable's slice number: mixed radix in order of the variables, the first fastest; the K of a
  * matmul before all others. */
 static void strides_of(const struct sw_work *w, const int64_t *split, int64_t *stride)
@@ -58,14 +56,4 @@ void sw_part_of(const struct sw_work *w, const struct sw_work_tensor *t, const i
   for (int v = 0; v < w->n_vars && !out->broken; v++)
     if (split[v] > 1 && !seen[v])
       out->broken = w->var[v].is_output ? "cores share a broadcast operand" : "cores add up one result";
-}
-
-bool sw_part_equal(const struct sw_part *a, const struct sw_part *b)
-{
-  if (a->broken || b->broken || a->cores != b->cores || a->n != b->n)
-    return false;
-  for (int i = 0; i < a->n; i++)
-    if (a->cut[i].dim != b->cut[i].dim || a->cut[i].factor != b->cut[i].factor || a->cut[i].stride != b->cut[i].stride)
-      return false;
-  return true;
 }

@@ -21,7 +21,4 @@ struct sw_part {
 /* The parts of tensor t of w under a split, numbered as the cores are (work-division.md 15). */
 void sw_part_of(const struct sw_work *w, const struct sw_work_tensor *t, const int64_t *split, struct sw_part *out);
 
-/* True only if both are whole and equal. */
-bool sw_part_equal(const struct sw_part *a, const struct sw_part *b);
-
 #endif

@@ -398,7 +398,7 @@ static void place_rest_in_hbm(struct planner *x, int n_judged)
       continue;
     struct sw_place *place = SW_NEW(x->job->arena, struct sw_place);
     *place = (struct sw_place){.bytes = sw_layout_bytes(storage->layout),
-                               .not_in_lx = s < n_judged ? x->r[s].why : reason_texts[SW_LX_OUTPUT_REASON]};
+                               .not_in_lx = s < n_judged ? x->r[s].why : reason_texts[SW_LX_UNREAD_REASON]};
     storage->place = place;
   }
 }

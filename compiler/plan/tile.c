@@ -1,8 +1,8 @@
 /* Tiles (profile best): ops around buffers that are too large for the scratchpads are done tile by tile along one loop,
  * so that what lies between them fits.
  *
- * A group is a set of ops joined by such buffers. Its loop walks one dim of each of them, is reduced nowhere and lies in
- * no stick. What lives inside the group gets a buffer for each tile, a part as large; what the group reads and writes
+ * A group is a set of ops joined by such buffers. Its loop walks one dim of each of them, is reduced nowhere and lies
+ * in no stick. What lives inside the group gets a buffer for each tile, a part as large; what the group reads and writes
  * outside is taken in slices. An operand without the loop is fetched again in every tile, so a group is tiled only if
  * the traffic that the tiles save is more than that.
  *

@@ -8,10 +8,11 @@
  *   d[o]  what its idle cores and a dearer matmul split cost more than the best of its menu
  *   r[b]  in memory: its bytes, once written and once a reader
  * Pairs: a buffer in the scratchpads in part v is impossible with a division of its writer or of a reader that does
- * not touch it in part v. Room is not looked at; the placement decides about that later.
+ * not touch it in part v. Room is not looked at, but for buffers that no division makes small enough; the placement
+ * decides about it later.
  *
  * Example: matmul 128 x 256 x 1024 (cut 4 x 8), bias and silu on its result (cut by rows, 32): with 4 x 8 for all of
- * them both buffers in between stay on the cores, 3 * 256 KiB less traffic each. */
+ * them both buffers in between stay on the cores, 2 * 256 KiB less traffic each. */
 #include "compiler/plan/cost.h"
 #include "compiler/plan/liveness.h"
 #include "compiler/plan/part.h"

@@ -247,7 +247,8 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
   struct state *states = SW_NEW_N(scratch, struct state, width + 1), *next = SW_NEW_N(scratch, struct state, made + 1);
   int *table = SW_NEW_N(scratch, int, cap);
   struct step **steps = SW_NEW_N(scratch, struct step *, w.n);
-  int *room[2] = {SW_NEW_N(scratch, int, made * (size_t)w.n_cells + 1), SW_NEW_N(scratch, int, made * (size_t)w.n_cells + 1)};
+  size_t cells = made * (size_t)w.n_cells + 1;
+  int *room[2] = {SW_NEW_N(scratch, int, cells), SW_NEW_N(scratch, int, cells)};
   states[0].cells = room[1];
   bool dropped = false;
   for (int v = 0; v < w.n && n_states; v++) {

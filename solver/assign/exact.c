@@ -2,7 +2,7 @@
  *
  * A variable with one label left cuts the network: its costs go into its neighbours' labels. What hangs together then
  * is an island; a matmul fixes its layouts, so graphs of tensors fall into many. Islands of equal content (costs,
- * and the order of variables and labels, which decides ties) have equal answers: the layers of a model are solved once. */
+ * and the order of variables and labels, which decides ties) have equal answers: layers of a model are solved once. */
 #include "solver/assign/exact.h"
 
 #include <string.h>

@@ -1,12 +1,59 @@
-"""A daemon on a free port, for the tests beside this file."""
-import http.client, os, re, signal, subprocess, tempfile
+"""A daemon on a free port, and what the tests beside this file share."""
+import http.client, json, os, pathlib, re, signal, subprocess, sys, tempfile, time
+
+SOURCE = pathlib.Path(os.environ["SW_SOURCE"])
+SW, SWD = os.environ["SW"], os.environ["SWD"]
+GOOD = b"%a : f16[128,256] = input\n%t : f16[256,128] = aten.t.default(%a)\n%b : f16[256,128] = input\n" \
+       b"%y : f16[256,128] = aten.add.Tensor(%t, %b)\nreturn %y\n"
+TEXT = {"Content_Type": "text/plain"}
+failed = 0
+
+
+def check(what, got, want):
+    global failed
+    if got != want:
+        print(f"FAIL {what}: {got!r} expected {want!r}")
+        failed += 1
+
+
+def finish():
+    sys.exit(failed != 0)
+
+
+def problem(what, answer, status, slug):
+    """The answer is a problem document of that kind; gives it back."""
+    check(what, answer[0], status)
+    check(what + ", type", answer[1]["Content-Type"], "application/problem+json")
+    doc = json.loads(answer[2])
+    check(what + ", slug", doc["type"], "/problems/" + slug)
+    check(what + ", status", doc["status"], status)
+    check(what + ", id", doc["request_id"], answer[1]["X-Request-Id"])
+    return doc
+
+
+def chain(n, seed=0):
+    """A text graph of n nodes in a row; a few ten thousand keep a worker busy for seconds."""
+    lines = [f"%x0 : f16[{64 + seed},128] = input"]
+    lines += [f"%x{i + 1} : f16[{64 + seed},128] = aten.exp.default(%x{i})" for i in range(n)]
+    return ("\n".join(lines) + f"\nreturn %x{n}\n").encode()
+
+
+def until(what, holds, seconds=60):
+    """Waits until holds() is true; what it gave."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        got = holds()
+        if got:
+            return got
+        time.sleep(0.02)
+    check(what, "did not happen", "to happen")
 
 
 class Daemon:
     def __init__(self, *options):
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([os.environ["SWD"], "--listen", "127.0.0.1:0", *options],
-                                        stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.process = subprocess.Popen([SWD, "--listen", "127.0.0.1:0", *options], stdout=subprocess.PIPE,
+                                        stderr=self.log, text=True)
         self.port = int(re.search(r"port (\d+)", self.process.stdout.readline()).group(1))
 
     def __enter__(self):
@@ -16,17 +63,55 @@ class Daemon:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        self.process.stdout.close()
+        words = self.words()
+        for sign in ("Sanitizer", "runtime error"):
+            check("log without " + sign, sign in words and words[-4000:], False)
+        self.log.close()
+
+    def words(self):
+        """What it has written to standard error."""
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+    def connect(self, timeout=120, source=None):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout, source_address=source)
 
     def ask(self, method, path, body=None, **headers):
         """(status, headers, body)"""
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        c = self.connect()
         c.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
         r = c.getresponse()
         data = r.read()
         c.close()
         return r.status, r.headers, data
 
+    def job(self, path, body, **headers):
+        """Path of a new job."""
+        status, head, data = self.ask("POST", path, body, Prefer="respond-async", **headers)
+        check("accepted " + path, status, 202)
+        return head["Location"]
+
+    def state(self, job):
+        return json.loads(self.ask("GET", job)[2])
+
+    def wait(self, job, *states):
+        """The job, once it is in one of the states."""
+        def there():
+            j = self.state(job)
+            return j["state"] in states and j
+        return until(f"{job} becomes {states}", there)
+
+    def metric(self, name):
+        text = self.ask("GET", "/metrics")[2].decode()
+        return float(re.search(r"^stickwright_" + re.escape(name) + r" (\S+)$", text, re.M).group(1))
+
+    def children(self):
+        """Process ids of its workers."""
+        path = f"/proc/{self.process.pid}/task"
+        return [int(p) for t in os.listdir(path) for p in open(f"{path}/{t}/children").read().split()]
+
     def stop(self):
         """Exit code after SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=30)

@@ -1,39 +1,16 @@
 """POST /compile: the same bytes as the command line, results by address, and an error for each way to be wrong."""
-import io, json, os, pathlib, subprocess, sys, tempfile, zipfile
+import io, json, pathlib, subprocess, sys, tempfile, zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import Daemon
+from daemon import GOOD, SOURCE, SW, Daemon, check, finish, problem
 
-SOURCE = pathlib.Path(os.environ["SW_SOURCE"])
 MODEL = SOURCE / "data/models/softmax_block.pt2"
 ZIP = "application/zip"
-GOOD = b"%a : f16[128,256] = input\n%t : f16[256,128] = aten.t.default(%a)\n%b : f16[256,128] = input\n" \
-       b"%y : f16[256,128] = aten.add.Tensor(%t, %b)\nreturn %y\n"
-failed = 0
-
-
-def check(what, got, want):
-    global failed
-    if got != want:
-        print(f"FAIL {what}: {got!r} expected {want!r}")
-        failed += 1
-
-
-def problem(what, answer, status, slug):
-    """The answer is a problem document of that kind; gives it back."""
-    check(what, answer[0], status)
-    check(what + ", type", answer[1]["Content-Type"], "application/problem+json")
-    doc = json.loads(answer[2])
-    check(what + ", slug", doc["type"], "/problems/" + slug)
-    check(what + ", status", doc["status"], status)
-    check(what + ", id", doc["request_id"], answer[1]["X-Request-Id"])
-    return doc
-
 
 with Daemon("--body-mb", "8") as d:
     model = MODEL.read_bytes()
     with tempfile.TemporaryDirectory() as t:
-        subprocess.run([os.environ["SW"], "compile", str(MODEL), "-o", t + "/out"], check=True, capture_output=True)
+        subprocess.run([SW, "compile", str(MODEL), "-o", t + "/out"], check=True, capture_output=True)
         files = {str(p.relative_to(t + "/out")): p.read_bytes() for p in pathlib.Path(t, "out").rglob("*") if p.is_file()}
 
     status, headers, body = d.ask("POST", "/compile", model, Content_Type=ZIP)
@@ -72,7 +49,7 @@ with Daemon("--body-mb", "8") as d:
     problem("no body", d.ask("POST", "/compile"), 400, "usage")
     problem("host", d.ask("GET", "/healthz", Host="evil.example"), 421, "host")
 
-    c = __import__("http.client").client.HTTPConnection("127.0.0.1", d.port, timeout=20)
+    c = d.connect(timeout=20)
     c.putrequest("POST", "/compile")
     c.putheader("Content-Type", ZIP)
     c.putheader("Content-Length", str(9 << 20))
@@ -94,4 +71,4 @@ with Daemon("--body-mb", "8") as d:
     check("alive after all that", d.ask("GET", "/healthz")[0], 200)
     check("exit code after SIGTERM", d.stop(), 0)
 
-sys.exit(failed != 0)
+finish()

@@ -1,0 +1,179 @@
+#define _GNU_SOURCE
+#include "server/body.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct sw_body {
+  size_t n, most;
+  char *bytes; /* NULL once it is in the file */
+  size_t cap;
+  int fd;
+  EVP_MD_CTX *digest;
+};
+
+struct sw_body *sw_body_new(size_t most)
+{
+  struct sw_body *b = calloc(1, sizeof *b);
+  EVP_MD_CTX *digest = EVP_MD_CTX_new();
+  if (!b || !digest || !EVP_DigestInit_ex(digest, EVP_sha256(), NULL)) {
+    EVP_MD_CTX_free(digest);
+    free(b);
+    return NULL;
+  }
+  *b = (struct sw_body){.most = most, .fd = -1, .digest = digest};
+  return b;
+}
+
+void sw_body_free(struct sw_body *b)
+{
+  if (!b)
+    return;
+  if (b->fd >= 0)
+    close(b->fd);
+  EVP_MD_CTX_free(b->digest);
+  free(b->bytes);
+  free(b);
+}
+
+static bool write_all(int fd, const char *data, size_t n)
+{
+  while (n) {
+    ssize_t put = write(fd, data, n);
+    if (put < 0 && errno != EINTR)
+      return false;
+    if (put > 0) {
+      data += put;
+      n -= (size_t)put;
+    }
+  }
+  return true;
+}
+
+static int temporary_file(void)
+{
+  const char *dir = getenv("TMPDIR");
+  char name[4096];
+  if (snprintf(name, sizeof name, "%s/stickwright-XXXXXX", dir && *dir ? dir : "/tmp") >= (int)sizeof name)
+    return -1;
+  int fd = mkostemp(name, O_CLOEXEC);
+  if (fd >= 0)
+    unlink(name);
+  return fd;
+}
+
+static bool move_to_file(struct sw_body *b)
+{
+  b->fd = temporary_file();
+  if (b->fd < 0 || !write_all(b->fd, b->bytes, b->n))
+    return false;
+  free(b->bytes);
+  b->bytes = NULL;
+  return true;
+}
+
+static bool reserve(struct sw_body *b, size_t n)
+{
+  if (n <= b->cap)
+    return true;
+  size_t cap = b->cap ? b->cap : 4096;
+  while (cap < n)
+    cap *= 2;
+  char *bytes = realloc(b->bytes, cap);
+  if (!bytes)
+    return false;
+  b->bytes = bytes;
+  b->cap = cap;
+  return true;
+}
+
+enum sw_body_rc sw_body_add(struct sw_body *b, const void *data, size_t n)
+{
+  if (n > b->most - b->n)
+    return SW_BODY_TOO_LARGE;
+  EVP_DigestUpdate(b->digest, data, n);
+  if (b->fd < 0 && b->n + n > SW_BODY_IN_MEMORY && !move_to_file(b))
+    return SW_BODY_IO;
+  if (b->fd >= 0 ? !write_all(b->fd, data, n) : !reserve(b, b->n + n))
+    return SW_BODY_IO;
+  if (b->fd < 0)
+    memcpy(b->bytes + b->n, data, n);
+  b->n += n;
+  return SW_BODY_OK;
+}
+
+size_t sw_body_bytes(const struct sw_body *b)
+{
+  return b->n;
+}
+
+void sw_body_digest(struct sw_body *b, const char *text, size_t len, char out[65])
+{
+  unsigned char sum[EVP_MAX_MD_SIZE];
+  unsigned n = 0;
+  EVP_DigestUpdate(b->digest, text, len);
+  EVP_DigestFinal_ex(b->digest, sum, &n);
+  static const char hex[] = "0123456789abcdef";
+  for (unsigned i = 0; i < 32; i++) {
+    out[2 * i] = hex[sum[i] >> 4];
+    out[2 * i + 1] = hex[sum[i] & 15];
+  }
+  out[64] = 0;
+}
+
+int sw_body_open(const struct sw_body *b)
+{
+  int fd = b->fd >= 0 ? fcntl(b->fd, F_DUPFD_CLOEXEC, 3) : memfd_create("body", MFD_CLOEXEC);
+  if (fd < 0 || ((b->fd >= 0 || write_all(fd, b->bytes, b->n)) && lseek(fd, 0, SEEK_SET) == 0))
+    return fd;
+  close(fd);
+  return -1;
+}
+
+static bool copy(int from, int to)
+{
+  char piece[1 << 16];
+  ssize_t n;
+  while ((n = read(from, piece, sizeof piece)) > 0)
+    if (!write_all(to, piece, (size_t)n))
+      return false;
+  return !n;
+}
+
+bool sw_body_save(const struct sw_body *b, const char *path)
+{
+  int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), from = sw_body_open(b);
+  bool ok = to >= 0 && from >= 0 && copy(from, to);
+  if (from >= 0)
+    close(from);
+  if (to >= 0 && close(to))
+    ok = false;
+  if (!ok)
+    unlink(path);
+  return ok;
+}
+
+struct sw_body *sw_body_load(const char *path, size_t most)
+{
+  int from = open(path, O_RDONLY | O_CLOEXEC);
+  struct sw_body *b = from < 0 ? NULL : sw_body_new(most);
+  char piece[1 << 16];
+  ssize_t n = b ? 0 : -1;
+  while (b && (n = read(from, piece, sizeof piece)) > 0)
+    if (sw_body_add(b, piece, (size_t)n) != SW_BODY_OK) {
+      n = -1;
+      break;
+    }
+  if (from >= 0)
+    close(from);
+  if (!n)
+    return b;
+  sw_body_free(b);
+  return NULL;
+}

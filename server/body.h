@@ -1,0 +1,29 @@
+/* The body of a request: in memory while it is small, in an unlinked file beyond, digested as it comes. */
+#ifndef SW_SERVER_BODY_H
+#define SW_SERVER_BODY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SW_BODY_IN_MEMORY = 256 << 10 };
+
+struct sw_body;
+
+struct sw_body *sw_body_new(size_t most); /* NULL: out of memory */
+void sw_body_free(struct sw_body *b);
+
+enum sw_body_rc { SW_BODY_OK, SW_BODY_TOO_LARGE, SW_BODY_IO };
+enum sw_body_rc sw_body_add(struct sw_body *b, const void *data, size_t n);
+size_t sw_body_bytes(const struct sw_body *b);
+
+/* Hex SHA-256 of the body and then `text`; ends the digest, nothing may be added behind it. */
+void sw_body_digest(struct sw_body *b, const char *text, size_t len, char out[65]);
+
+/* A descriptor of the caller's own that reads the body from its start; -1 when that fails. */
+int sw_body_open(const struct sw_body *b);
+
+/* Writes the body to a new file, or reads it back from one. */
+bool sw_body_save(const struct sw_body *b, const char *path);
+struct sw_body *sw_body_load(const char *path, size_t most);
+
+#endif

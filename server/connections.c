@@ -1,0 +1,101 @@
+#include "server/connections.h"
+
+#include "server/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+struct sw_connection {
+  struct sw_connection *next, *previous;
+  int fd;
+  enum sw_phase phase;
+  double since;
+};
+
+struct sw_connections {
+  pthread_mutex_t lock;
+  struct sw_connection *first;
+  long n;
+  double seconds[SW_PHASE_EVENTS + 1]; /* 0: no end */
+};
+
+struct sw_connections *sw_connections_new(const struct sw_limits *limits)
+{
+  struct sw_connections *cs = calloc(1, sizeof *cs);
+  if (!cs)
+    return NULL;
+  pthread_mutex_init(&cs->lock, NULL);
+  cs->seconds[SW_PHASE_HEADERS] = (double)limits->header_seconds;
+  cs->seconds[SW_PHASE_BODY] = (double)limits->body_seconds;
+  cs->seconds[SW_PHASE_ANSWER] = (double)limits->answer_seconds;
+  return cs;
+}
+
+void sw_connections_free(struct sw_connections *cs)
+{
+  if (!cs)
+    return;
+  while (cs->first)
+    sw_connection_remove(cs, cs->first);
+  pthread_mutex_destroy(&cs->lock);
+  free(cs);
+}
+
+struct sw_connection *sw_connection_add(struct sw_connections *cs, int fd)
+{
+  struct sw_connection *c = calloc(1, sizeof *c);
+  if (!c)
+    return NULL;
+  c->fd = fd;
+  c->since = sw_now();
+  pthread_mutex_lock(&cs->lock);
+  c->next = cs->first;
+  if (c->next)
+    c->next->previous = c;
+  cs->first = c;
+  cs->n++;
+  pthread_mutex_unlock(&cs->lock);
+  return c;
+}
+
+void sw_connection_remove(struct sw_connections *cs, struct sw_connection *c)
+{
+  if (!c)
+    return;
+  pthread_mutex_lock(&cs->lock);
+  *(c->previous ? &c->previous->next : &cs->first) = c->next;
+  if (c->next)
+    c->next->previous = c->previous;
+  cs->n--;
+  pthread_mutex_unlock(&cs->lock);
+  free(c);
+}
+
+void sw_connection_phase(struct sw_connections *cs, struct sw_connection *c, enum sw_phase phase)
+{
+  if (!c)
+    return;
+  pthread_mutex_lock(&cs->lock);
+  c->phase = phase;
+  c->since = sw_now();
+  pthread_mutex_unlock(&cs->lock);
+}
+
+void sw_connections_tick(struct sw_connections *cs)
+{
+  double now = sw_now();
+  pthread_mutex_lock(&cs->lock);
+  for (struct sw_connection *c = cs->first; c; c = c->next)
+    if (cs->seconds[c->phase] > 0 && now - c->since > cs->seconds[c->phase])
+      shutdown(c->fd, SHUT_RDWR); /* its own thread sees the end, and closes it */
+  pthread_mutex_unlock(&cs->lock);
+}
+
+long sw_connections_open(struct sw_connections *cs)
+{
+  pthread_mutex_lock(&cs->lock);
+  long n = cs->n;
+  pthread_mutex_unlock(&cs->lock);
+  return n;
+}

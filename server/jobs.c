@@ -1,0 +1,559 @@
+#include "server/jobs.h"
+
+#include "base/json.h"
+#include "server/clock.h"
+#include "server/disk.h"
+#include "server/problem.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Events are kept as pairs of short texts. More than these are not kept: a comparison of many variants tells the first
+ * ones and its end. */
+enum { MAX_EVENTS = 200, MAX_STARTS = 3, QUIET_SECONDS = 10 };
+
+struct event {
+  char name[8];
+  char data[120];
+};
+
+struct sw_job_record {
+  struct sw_job_record *newer, *older;
+  char id[SW_JOB_ID_LEN + 1], address[SW_ID_LEN + 1];
+  char *args;
+  size_t args_len;
+  enum sw_job_state state;
+  char pass[24];
+  double added, began, ended; /* 0: not yet */
+  unsigned status;            /* of a failure, as are the next three */
+  char *slug, *detail, *errors;
+  int starts;
+  int users; /* listeners and calls in progress; not dropped while there are any */
+  struct event *events;
+  int n_events;
+  struct sw_listener *listeners;
+  struct sw_waiter waiter;
+  struct sw_jobs *all;
+};
+
+struct sw_jobs {
+  pthread_mutex_t lock;
+  struct sw_queue *queue;
+  struct sw_disk *disk;
+  struct sw_job_record *newest, *oldest;
+  long n, most;
+  double compile_seconds;
+  size_t body_most;
+  bool hushed;
+};
+
+static const char *const states[] = {"queued", "running", "done", "failed", "cancelled"};
+
+static bool has_ended(const struct sw_job_record *j)
+{
+  return j->state >= SW_JOB_DONE;
+}
+
+struct sw_jobs *sw_jobs_new(const struct sw_limits *limits, struct sw_queue *queue, struct sw_disk *disk)
+{
+  struct sw_jobs *js = calloc(1, sizeof *js);
+  if (!js)
+    return NULL;
+  pthread_mutex_init(&js->lock, NULL);
+  js->queue = queue;
+  js->disk = disk;
+  js->most = limits->jobs;
+  js->compile_seconds = (double)limits->compile_seconds;
+  js->body_most = (size_t)limits->body_mb << 20;
+  return js;
+}
+
+static void free_record(struct sw_job_record *j)
+{
+  free(j->args);
+  free(j->slug);
+  free(j->detail);
+  free(j->errors);
+  free(j->events);
+  free(j);
+}
+
+void sw_jobs_free(struct sw_jobs *js)
+{
+  if (!js)
+    return;
+  while (js->newest) {
+    struct sw_job_record *j = js->newest;
+    js->newest = j->older;
+    free_record(j);
+  }
+  pthread_mutex_destroy(&js->lock);
+  free(js);
+}
+
+static struct sw_job_record *find_locked(struct sw_jobs *js, const char *id)
+{
+  struct sw_job_record *j = js->newest;
+  while (j && strcmp(j->id, id))
+    j = j->older;
+  return j;
+}
+
+static void unlink_locked(struct sw_jobs *js, struct sw_job_record *j)
+{
+  *(j->newer ? &j->newer->older : &js->newest) = j->older;
+  *(j->older ? &j->older->newer : &js->oldest) = j->newer;
+  js->n--;
+}
+
+static void wake_locked(struct sw_listener *l)
+{
+  if (!l->parked)
+    return;
+  l->parked = 0;
+  l->wake(l->ctx);
+}
+
+static void add_event_locked(struct sw_job_record *j, const char *name, const char *data)
+{
+  struct event *more =
+      j->n_events < MAX_EVENTS || has_ended(j) ? realloc(j->events, (size_t)(j->n_events + 1) * sizeof *more) : NULL;
+  if (more) {
+    j->events = more;
+    struct event *e = &more[j->n_events++];
+    snprintf(e->name, sizeof e->name, "%s", name);
+    snprintf(e->data, sizeof e->data, "%s", data);
+  }
+  for (struct sw_listener *l = j->listeners; l; l = l->next)
+    wake_locked(l);
+}
+
+static void set_state_locked(struct sw_job_record *j, enum sw_job_state state)
+{
+  j->state = state;
+  if (state == SW_JOB_RUNNING)
+    j->began = sw_now();
+  if (has_ended(j))
+    j->ended = sw_now();
+  add_event_locked(j, "state", states[state]);
+}
+
+/* Writes the job down, where there is a disk; without locks. What it says can't change any more, or not meanwhile. */
+static bool keep(struct sw_job_record *j)
+{
+  struct sw_disk *d = j->all->disk;
+  return !d || sw_disk_job_put(d, &(struct sw_disk_job){j->id, j->address, states[has_ended(j) ? j->state : SW_JOB_QUEUED],
+                                                       j->slug, j->detail, j->errors, j->status, j->args, j->args_len,
+                                                       j->starts});
+}
+
+static void drop_body(struct sw_job_record *j)
+{
+  char *path = j->all->disk ? sw_disk_body_path(j->all->disk, j->id) : NULL;
+  if (path)
+    unlink(path);
+  free(path);
+}
+
+/* Ended jobs beyond the limit, oldest first. */
+static void drop_old(struct sw_jobs *js)
+{
+  for (;;) {
+    pthread_mutex_lock(&js->lock);
+    struct sw_job_record *j = js->n > js->most ? js->oldest : NULL;
+    while (j && (!has_ended(j) || j->users))
+      j = j->newer;
+    if (j)
+      unlink_locked(js, j);
+    pthread_mutex_unlock(&js->lock);
+    if (!j)
+      return;
+    if (js->disk)
+      sw_disk_job_drop(js->disk, j->id);
+    free_record(j);
+  }
+}
+
+/* -- called by the queue -- */
+
+static struct sw_job_record *record_of(struct sw_waiter *w)
+{
+  return (struct sw_job_record *)(void *)((char *)w - offsetof(struct sw_job_record, waiter));
+}
+
+static void job_pass(struct sw_waiter *w, const char *pass)
+{
+  struct sw_job_record *j = record_of(w);
+  pthread_mutex_lock(&j->all->lock);
+  if (j->state == SW_JOB_QUEUED)
+    set_state_locked(j, SW_JOB_RUNNING);
+  if (*pass) {
+    snprintf(j->pass, sizeof j->pass, "%s", pass);
+    add_event_locked(j, "pass", pass);
+  }
+  pthread_mutex_unlock(&j->all->lock);
+}
+
+static char *copy_text(const char *s)
+{
+  return s ? strdup(s) : NULL;
+}
+
+static void job_done(struct sw_waiter *w, const struct sw_outcome *o)
+{
+  struct sw_job_record *j = record_of(w);
+  struct sw_jobs *js = j->all;
+  bool stays = js->disk && !o->result && sw_queue_halted(js->queue); /* the next daemon goes on with it */
+  pthread_mutex_lock(&js->lock);
+  j->users++;
+  if (!o->result) {
+    j->status = o->status;
+    j->slug = copy_text(o->slug);
+    j->detail = copy_text(o->detail);
+    j->errors = copy_text(o->errors);
+  }
+  set_state_locked(j, o->result ? SW_JOB_DONE : SW_JOB_FAILED);
+  pthread_mutex_unlock(&js->lock);
+  if (!stays && keep(j))
+    drop_body(j);
+  pthread_mutex_lock(&js->lock);
+  j->users--;
+  pthread_mutex_unlock(&js->lock);
+  drop_old(js);
+}
+
+/* -- adding -- */
+
+static struct sw_job_record *new_record(struct sw_jobs *js, const char *address, const char *args, size_t args_len)
+{
+  struct sw_job_record *j = calloc(1, sizeof *j);
+  char *copy = malloc(args_len + 1);
+  if (!j || !copy) {
+    free(j);
+    free(copy);
+    return NULL;
+  }
+  memcpy(copy, args, args_len);
+  j->all = js;
+  j->args = copy;
+  j->args_len = args_len;
+  j->added = sw_now();
+  memcpy(j->address, address, SW_ID_LEN);
+  j->waiter.done = job_done;
+  j->waiter.on_pass = job_pass;
+  return j;
+}
+
+static bool random_id(char id[SW_JOB_ID_LEN + 1])
+{
+  unsigned char bytes[SW_JOB_ID_LEN / 2];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+    return false;
+  for (size_t i = 0; i < sizeof bytes; i++)
+    snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+  return true;
+}
+
+static void link_record(struct sw_jobs *js, struct sw_job_record *j)
+{
+  pthread_mutex_lock(&js->lock);
+  j->older = js->newest;
+  *(js->newest ? &js->newest->newer : &js->oldest) = j;
+  js->newest = j;
+  js->n++;
+  if (!has_ended(j))
+    add_event_locked(j, "state", "queued");
+  pthread_mutex_unlock(&js->lock);
+}
+
+/* The body beside the store, then the job in it: from then on it survives. */
+static bool secure(struct sw_job_record *j, const struct sw_body *body)
+{
+  j->starts = 1;
+  if (!j->all->disk)
+    return true;
+  char *path = sw_disk_body_path(j->all->disk, j->id);
+  bool ok = path && sw_body_save(body, path) && keep(j);
+  free(path);
+  return ok;
+}
+
+static void forget(struct sw_jobs *js, struct sw_job_record *j)
+{
+  pthread_mutex_lock(&js->lock);
+  unlink_locked(js, j);
+  pthread_mutex_unlock(&js->lock);
+  if (js->disk)
+    sw_disk_job_drop(js->disk, j->id);
+  drop_body(j);
+  free_record(j);
+}
+
+bool sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *client, double seconds, bool known,
+                 char id[SW_JOB_ID_LEN + 1])
+{
+  struct sw_job_record *j = new_record(js, t->id, t->args, t->args_len);
+  if (!j || !random_id(j->id)) {
+    if (j)
+      free_record(j);
+    return false;
+  }
+  memcpy(id, j->id, sizeof j->id);
+  j->waiter.deadline = j->added + seconds;
+  j->users = 1;
+  link_record(js, j);
+  bool ok = true;
+  if (known) {
+    pthread_mutex_lock(&js->lock);
+    set_state_locked(j, SW_JOB_DONE);
+    pthread_mutex_unlock(&js->lock);
+    keep(j);
+    sw_task_clear(t);
+  } else {
+    ok = secure(j, t->body) && sw_queue_join(js->queue, t, client, &j->waiter);
+  }
+  if (!ok) {
+    forget(js, j);
+    return false;
+  }
+  pthread_mutex_lock(&js->lock);
+  j->users--;
+  pthread_mutex_unlock(&js->lock);
+  drop_old(js);
+  return true;
+}
+
+/* -- what the last daemon left -- */
+
+struct resuming {
+  struct sw_jobs *js;
+  int n;
+};
+
+static enum sw_job_state state_of(const char *name)
+{
+  for (int i = SW_JOB_DONE; i <= SW_JOB_CANCELLED; i++)
+    if (!strcmp(name, states[i]))
+      return (enum sw_job_state)i;
+  return SW_JOB_QUEUED;
+}
+
+static void load(void *ctx, const struct sw_disk_job *row)
+{
+  struct resuming *r = ctx;
+  struct sw_job_record *j = strlen(row->id) == SW_JOB_ID_LEN && strlen(row->address) == SW_ID_LEN
+                                ? new_record(r->js, row->address, row->args, row->args_len)
+                                : NULL;
+  if (!j)
+    return;
+  memcpy(j->id, row->id, sizeof j->id);
+  j->state = state_of(row->state);
+  j->status = row->status;
+  j->slug = copy_text(row->slug);
+  j->detail = copy_text(row->detail);
+  j->errors = copy_text(row->errors);
+  j->starts = row->starts + 1;
+  link_record(r->js, j);
+  if (has_ended(j))
+    add_event_locked(j, "state", states[j->state]);
+}
+
+/* Back into the queue; or the honest reason why not. */
+static bool requeue(struct sw_jobs *js, struct sw_job_record *j)
+{
+  struct sw_task t = {0};
+  struct sw_outcome o = {0};
+  char *path = sw_disk_body_path(js->disk, j->id);
+  memcpy(t.id, j->address, sizeof t.id);
+  t.args_len = j->args_len;
+  t.args = malloc(t.args_len + 1);
+  if (t.args)
+    memcpy(t.args, j->args, t.args_len);
+  t.body = path ? sw_body_load(path, js->body_most) : NULL;
+  free(path);
+  j->waiter.deadline = sw_now() + js->compile_seconds;
+  if (j->starts > MAX_STARTS)
+    sw_outcome_problem(&o, 500, "internal", "the service ended three times while this job was running");
+  else if (!t.body || !t.args)
+    sw_outcome_problem(&o, 500, "internal", "the service ended, and the body of this job is lost");
+  else if (keep(j), sw_queue_join(js->queue, &t, "", &j->waiter))
+    return true;
+  else
+    sw_outcome_problem(&o, 503, "busy", "the service ended, and came back with a shorter queue");
+  sw_task_clear(&t);
+  job_done(&j->waiter, &o);
+  sw_outcome_clear(&o);
+  return false;
+}
+
+int sw_jobs_resume(struct sw_jobs *js)
+{
+  struct resuming r = {.js = js};
+  if (!js->disk)
+    return 0;
+  sw_disk_jobs(js->disk, load, &r);
+  for (struct sw_job_record *j = js->oldest, *next; j; j = next) { /* nobody else is here yet */
+    next = j->newer;
+    if (!has_ended(j))
+      r.n += requeue(js, j);
+  }
+  return r.n;
+}
+
+/* -- asking -- */
+
+/* Seconds, to three digits. */
+static double milliseconds(double seconds)
+{
+  return (double)(long)(seconds * 1e3) / 1e3;
+}
+
+static void write_record(const struct sw_job_record *j, struct sw_buf *out)
+{
+  struct sw_jw w = {.out = out, .indent = 1};
+  sw_jw_object(&w);
+  sw_jw_kstr(&w, "id", j->id);
+  sw_jw_kstr(&w, "verb", j->args);
+  sw_jw_kstr(&w, "state", states[j->state]);
+  sw_jw_kstr(&w, "pass", *j->pass ? j->pass : NULL);
+  sw_jw_kstr(&w, "result", j->state == SW_JOB_DONE ? sw_arena_printf(out->arena, "/results/%s", j->address) : NULL);
+  sw_jw_key(&w, "problem");
+  if (j->state == SW_JOB_FAILED)
+    sw_problem_object(&w, j->slug ? j->slug : "internal", j->status, j->detail ? j->detail : "", j->id, j->errors);
+  else
+    sw_jw_null(&w);
+  double now = j->ended > 0 ? j->ended : sw_now();
+  sw_jw_key(&w, "seconds");
+  sw_jw_object(&w);
+  sw_jw_kreal(&w, "queued", milliseconds((j->began > 0 ? j->began : now) - j->added));
+  sw_jw_kreal(&w, "running", j->began > 0 ? milliseconds(now - j->began) : 0);
+  sw_jw_end_object(&w);
+  sw_jw_end_object(&w);
+  sw_buf_puts(out, "\n");
+}
+
+/* A job that can't go away until release(). */
+static struct sw_job_record *hold(struct sw_jobs *js, const char *id)
+{
+  pthread_mutex_lock(&js->lock);
+  struct sw_job_record *j = find_locked(js, id);
+  if (j)
+    j->users++;
+  pthread_mutex_unlock(&js->lock);
+  return j;
+}
+
+static void release(struct sw_jobs *js, struct sw_job_record *j)
+{
+  pthread_mutex_lock(&js->lock);
+  j->users--;
+  pthread_mutex_unlock(&js->lock);
+}
+
+bool sw_jobs_write(struct sw_jobs *js, const char *id, struct sw_buf *out)
+{
+  struct sw_job_record *j = hold(js, id), as_of_now;
+  if (!j)
+    return false;
+  pthread_mutex_lock(&js->lock);
+  as_of_now = *j; /* its texts stay: they are set once and live as long as the job */
+  pthread_mutex_unlock(&js->lock);
+  write_record(&as_of_now, out);
+  release(js, j);
+  return true;
+}
+
+int sw_jobs_cancel(struct sw_jobs *js, const char *id)
+{
+  struct sw_job_record *j = hold(js, id);
+  if (!j)
+    return -1;
+  bool mine = sw_queue_leave(js->queue, &j->waiter);
+  if (mine) {
+    pthread_mutex_lock(&js->lock);
+    set_state_locked(j, SW_JOB_CANCELLED);
+    pthread_mutex_unlock(&js->lock);
+    if (keep(j))
+      drop_body(j);
+  }
+  pthread_mutex_lock(&js->lock);
+  int state = j->state;
+  j->users--;
+  pthread_mutex_unlock(&js->lock);
+  return state;
+}
+
+/* -- events -- */
+
+bool sw_jobs_listen(struct sw_jobs *js, const char *id, struct sw_listener *l)
+{
+  pthread_mutex_lock(&js->lock);
+  struct sw_job_record *j = find_locked(js, id);
+  if (j) {
+    j->users++;
+    l->job = j;
+    l->next = j->listeners;
+    j->listeners = l;
+  }
+  pthread_mutex_unlock(&js->lock);
+  return j;
+}
+
+void sw_jobs_unlisten(struct sw_jobs *js, struct sw_listener *l)
+{
+  pthread_mutex_lock(&js->lock);
+  struct sw_listener **at = &l->job->listeners;
+  while (*at != l)
+    at = &(*at)->next;
+  *at = l->next;
+  l->job->users--;
+  pthread_mutex_unlock(&js->lock);
+}
+
+long sw_jobs_event(struct sw_jobs *js, struct sw_listener *l, char *out, size_t room)
+{
+  long n = 0;
+  pthread_mutex_lock(&js->lock);
+  struct sw_job_record *j = l->job;
+  if (l->at < j->n_events) {
+    const struct event *e = &j->events[l->at++];
+    n = snprintf(out, room, "event: %s\ndata: {\"%s\":\"%s\"}\n\n", e->name, e->name, e->data);
+  } else if (has_ended(j) || js->hushed) {
+    n = -1;
+  } else if (l->quiet_too_long) {
+    l->quiet_too_long = false;
+    n = snprintf(out, room, ": still here\n\n");
+  } else {
+    l->parked = sw_now();
+    l->park(l->ctx);
+  }
+  pthread_mutex_unlock(&js->lock);
+  return n;
+}
+
+void sw_jobs_tick(struct sw_jobs *js)
+{
+  double now = sw_now();
+  pthread_mutex_lock(&js->lock);
+  for (struct sw_job_record *j = js->newest; j; j = j->older)
+    for (struct sw_listener *l = j->listeners; l; l = l->next)
+      if (l->parked > 0 && now - l->parked > QUIET_SECONDS) {
+        l->quiet_too_long = true;
+        wake_locked(l);
+      }
+  pthread_mutex_unlock(&js->lock);
+}
+
+void sw_jobs_hush(struct sw_jobs *js)
+{
+  pthread_mutex_lock(&js->lock);
+  js->hushed = true;
+  for (struct sw_job_record *j = js->newest; j; j = j->older)
+    for (struct sw_listener *l = j->listeners; l; l = l->next)
+      wake_locked(l);
+  pthread_mutex_unlock(&js->lock);
+}

@@ -1,0 +1,53 @@
+/* Jobs: work that somebody comes back for. A job waits in the queue like a connection does, and remembers what happened
+ * to it. Finished ones are kept, the newest `jobs` of them. Thread-safe.
+ *
+ *   queued -> running -> done | failed        cancelled: by its owner
+ */
+#ifndef SW_SERVER_JOBS_H
+#define SW_SERVER_JOBS_H
+
+#include "base/buf.h"
+#include "server/queue.h"
+
+enum { SW_JOB_ID_LEN = 32 };
+
+enum sw_job_state { SW_JOB_QUEUED, SW_JOB_RUNNING, SW_JOB_DONE, SW_JOB_FAILED, SW_JOB_CANCELLED };
+
+struct sw_jobs;
+struct sw_jobs *sw_jobs_new(const struct sw_limits *limits, struct sw_queue *queue, struct sw_disk *disk);
+/* After sw_queue_halt. */
+void sw_jobs_free(struct sw_jobs *js);
+/* Puts the jobs that had not ended when the last daemon did back into the queue; how many. */
+int sw_jobs_resume(struct sw_jobs *js);
+
+/* A new job for the task, which it takes over. `known`: the result is there already. False when the queue is full. */
+bool sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *client, double seconds, bool known,
+                 char id[SW_JOB_ID_LEN + 1]);
+
+/* The job as a JSON document; false when there is none of that id. */
+bool sw_jobs_write(struct sw_jobs *js, const char *id, struct sw_buf *out);
+/* Cancels what has not ended; the state behind it, or -1 when there is no such job. */
+int sw_jobs_cancel(struct sw_jobs *js, const char *id);
+
+/* -- events, as text/event-stream -- */
+
+/* One who reads a job's events. park and wake are called with the jobs' lock held, in turns. */
+struct sw_listener {
+  void (*park)(void *ctx), (*wake)(void *ctx);
+  void *ctx;
+  struct sw_job_record *job; /* the rest is the jobs' */
+  int at;
+  double parked; /* since, or 0 */
+  bool quiet_too_long;
+  struct sw_listener *next;
+};
+bool sw_jobs_listen(struct sw_jobs *js, const char *id, struct sw_listener *l);
+void sw_jobs_unlisten(struct sw_jobs *js, struct sw_listener *l);
+/* The next event, at most `room` bytes (every one fits into 256); 0: parked, nothing yet; -1: that was the last. */
+long sw_jobs_event(struct sw_jobs *js, struct sw_listener *l, char *out, size_t room);
+/* Wakes listeners who heard nothing for 10 s, so that a dead connection is noticed; to be called now and then. */
+void sw_jobs_tick(struct sw_jobs *js);
+/* From here on no event stream waits for anything. */
+void sw_jobs_hush(struct sw_jobs *js);
+
+#endif

@@ -1,0 +1,204 @@
+/* The route table, and what is decided from the headers alone. */
+#include "server/server.h"
+
+#include <inttypes.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODELS "application/zip application/octet-stream application/json text/plain"
+
+const struct sw_route sw_routes[] = {
+    {"POST", "/compile", "compile", MODELS, sw_post_work},
+    {"POST", "/compare", "compare", MODELS, sw_post_work},
+    {"POST", "/solve", "solve", "application/json", sw_post_work},
+    {"POST", "/place", "place", "application/json text/csv", sw_post_work},
+    {"GET", "/results/{id}", NULL, NULL, sw_get_result},
+    {"GET", "/results/{id}.zip", NULL, NULL, sw_get_result_zip},
+    {"GET", "/results/{id}/files/{path}", NULL, NULL, sw_get_result_file},
+    {"GET", "/jobs/{id}", NULL, NULL, sw_get_job},
+    {"DELETE", "/jobs/{id}", NULL, NULL, sw_delete_job},
+    {"GET", "/jobs/{id}/events", NULL, NULL, sw_get_job_events},
+    {"GET", "/ops", NULL, NULL, sw_get_ops},
+    {"GET", "/version", NULL, NULL, sw_get_version},
+    {"GET", "/healthz", NULL, NULL, sw_get_health},
+    {"GET", "/readyz", NULL, NULL, sw_get_ready},
+    {"GET", "/metrics", NULL, NULL, sw_get_metrics},
+    {"GET", "/openapi.yaml", NULL, NULL, sw_get_openapi},
+};
+const int sw_n_routes = sizeof sw_routes / sizeof sw_routes[0];
+
+static bool is_id(char c)
+{
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+}
+
+/* Whether the path fits; then what stands for {id} and {path}. */
+static bool path_matches(struct sw_request *q, const char *pattern)
+{
+  const char *s = q->path, *id = NULL, *rest = NULL;
+  size_t id_len = 0;
+  for (const char *p = pattern; *p; p++) {
+    if (!strncmp(p, "{path}", 6)) {
+      rest = s;
+      s += strlen(s);
+    } else if (*p == '{') {
+      for (id = s; is_id(*s); s++)
+        ;
+      id_len = (size_t)(s - id);
+    } else if (*p == *s) {
+      s++;
+      continue;
+    } else {
+      return false;
+    }
+    p = strchr(p, '}');
+  }
+  if (*s || (id && !id_len) || (rest && !*rest))
+    return false;
+  q->in_path[0] = id ? sw_arena_strndup(q->arena, id, id_len) : NULL;
+  q->in_path[1] = rest;
+  return true;
+}
+
+/* A request to a loopback address must name a loopback host: else a web page could reach us through its own name. */
+static bool host_allowed(const struct sw_request *q)
+{
+  const char *host = sw_header(q, "Host");
+  if (!q->server->loopback || !host)
+    return true;
+  size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+  static const char *const ours[] = {"localhost", "127.0.0.1", "[::1]"};
+  for (int i = 0; i < 3; i++)
+    if (n == strlen(ours[i]) && !strncasecmp(host, ours[i], n))
+      return true;
+  return false;
+}
+
+/* With a token file, everything but the probes of a supervisor needs its token. */
+static bool token_allowed(const struct sw_request *q)
+{
+  const char *token = q->server->token, *given = sw_header(q, "Authorization");
+  if (!token || !strcmp(q->path, "/healthz") || !strcmp(q->path, "/readyz"))
+    return true;
+  size_t n = strlen(token);
+  return given && !strncasecmp(given, "Bearer ", 7) && strlen(given + 7) == n && !CRYPTO_memcmp(given + 7, token, n);
+}
+
+static bool word_of(const char *list, const char *word, size_t n)
+{
+  for (const char *s = list; *s; s += strspn(s, " ")) {
+    size_t len = strcspn(s, " ");
+    if (len == n && !strncasecmp(s, word, n))
+      return true;
+    s += len;
+  }
+  return false;
+}
+
+static bool media_type_accepted(const struct sw_request *q)
+{
+  const char *given = sw_header(q, "Content-Type");
+  return !given || word_of(q->route->types, given, strcspn(given, "; "));
+}
+
+struct query {
+  struct sw_request *q;
+  struct sw_job job;
+};
+
+static void set_parameter(struct query *c, const char *name, const char *value)
+{
+  struct sw_request *q = c->q;
+  if (sw_call_set(&c->job, &q->call, name, value) != SW_OK)
+    return;
+  sw_buf_printf(&q->args, "%s=%s", name, value);
+  sw_buf_add(&q->args, "", 1);
+}
+
+static void set_deadline(struct query *c, const char *text)
+{
+  char *end;
+  double s = strtod(text, &end), most = (double)c->q->server->limits.compile_seconds;
+  if (!*text || *end || !(s > 0 && s <= most))
+    sw_fail(&c->job, SW_USAGE, "parameter deadline: seconds up to %g expected, \"%s\" found", most, text);
+  else
+    c->q->seconds = s;
+}
+
+static enum MHD_Result take_parameter(void *p, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+  (void)kind;
+  struct query *c = p;
+  if (!strcmp(key, "deadline"))
+    set_deadline(c, value ? value : "");
+  else
+    set_parameter(c, key, value ? value : "");
+  return MHD_YES;
+}
+
+/* The headers of work: its parameters, what the body is, and how the answer shall come. */
+static bool refuse_work(struct sw_request *q, enum MHD_Result *answered)
+{
+  struct query c = {.q = q, .job = {.arena = q->arena}};
+  const char *type = sw_header(q, "Content-Type"), *accept = sw_header(q, "Accept"), *prefer = sw_header(q, "Prefer");
+  const char *length = sw_header(q, "Content-Length"), *encoding = sw_header(q, "Content-Encoding");
+  uint64_t most = (uint64_t)q->server->limits.body_mb << 20;
+  q->seconds = (double)q->server->limits.compile_seconds;
+  q->args.arena = q->arena;
+  sw_buf_add(&q->args, q->route->verb, strlen(q->route->verb) + 1);
+  sw_call_init(&q->call, q->route->verb);
+  if (!media_type_accepted(q)) {
+    *answered = sw_send_problem(q, 415, "media-type",
+                                sw_arena_printf(q->arena, "one of %s expected", q->route->types), NULL);
+    return true;
+  }
+  if (type && !strncasecmp(type, "text/csv", 8))
+    set_parameter(&c, "format", "csv");
+  MHD_get_connection_values(q->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &c);
+  q->wants_zip = accept && strstr(accept, "application/zip");
+  q->wants_job = prefer && strstr(prefer, "respond-async");
+  bool gzip = encoding && !strcasecmp(encoding, "gzip");
+  if (c.job.worst != SW_OK) {
+    struct sw_buf errors = {.arena = q->arena};
+    sw_jw_faults(&(struct sw_jw){.out = &errors, .indent = 1, .depth = 1, .after_key = true}, &c.job);
+    *answered = sw_send_problem(q, 400, "usage", c.job.faults.v[0].detail, sw_buf_text(&errors));
+  } else if (encoding && !gzip && strcasecmp(encoding, "identity")) {
+    *answered = sw_send_problem(q, 415, "encoding", "a body comes as it is, or with Content-Encoding: gzip", NULL);
+  } else if (length && strtoull(length, NULL, 10) > most) {
+    *answered = sw_send_problem(
+        q, 413, "limit", sw_arena_printf(q->arena, "the body has %.20s bytes, limit %" PRIu64, length, most), NULL);
+  } else {
+    if (gzip && !(q->inflater = sw_inflater_new()))
+      *answered = sw_send_problem(q, 503, "limit", "the service is out of memory", NULL);
+    return gzip && !q->inflater;
+  }
+  return true;
+}
+
+bool sw_refuse_early(struct sw_request *q, enum MHD_Result *answered)
+{
+  const char *method = strcmp(q->method, "HEAD") ? q->method : "GET";
+  struct sw_buf allow = {.arena = q->arena};
+  for (int i = 0; i < sw_n_routes; i++)
+    if (path_matches(q, sw_routes[i].path)) {
+      sw_buf_printf(&allow, "%s%s", allow.n ? ", " : "", sw_routes[i].method);
+      if (!strcmp(sw_routes[i].method, "GET"))
+        sw_buf_puts(&allow, ", HEAD");
+      if (!strcmp(sw_routes[i].method, method))
+        q->route = &sw_routes[i];
+    }
+  if (!host_allowed(q)) {
+    *answered = sw_send_problem(q, 421, "host", "this service answers to localhost, 127.0.0.1 and [::1] only", NULL);
+  } else if (!token_allowed(q)) {
+    *answered = sw_send_problem(q, 401, "token", "Authorization: Bearer with the service's token expected", NULL);
+  } else if (!allow.n) {
+    *answered = sw_send_problem(q, 404, "not-found", "there is no such path; GET /openapi.yaml lists them", NULL);
+  } else if (!q->route) {
+    *answered = sw_send_problem(q, 405, "method", sw_buf_text(&allow), NULL);
+  } else {
+    return q->route->verb && refuse_work(q, answered);
+  }
+  return true;
+}

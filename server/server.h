@@ -1,0 +1,92 @@
+/* Inside the HTTP side: one request, and what the files beside http.c share. Only they see libmicrohttpd. */
+#ifndef SW_SERVER_SERVER_H
+#define SW_SERVER_SERVER_H
+
+#include "server/body.h"
+#include "server/call.h"
+#include "server/connections.h"
+#include "server/gzip.h"
+#include "server/jobs.h"
+#include "server/metrics.h"
+#include "server/queue.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+struct sw_server {
+  struct sw_limits limits;
+  struct MHD_Daemon *daemon;
+  struct sw_queue *queue;
+  struct sw_store *store;
+  struct sw_disk *disk; /* NULL without --store */
+  struct sw_jobs *jobs;
+  struct sw_metrics *metrics;
+  struct sw_connections *connections;
+  const char *token, *aside;
+  unsigned port;
+  bool loopback;
+  atomic_bool stopping;
+  pthread_t watchdog;
+  bool is_watched;
+  atomic_uint_fast64_t n_requests;
+  uint64_t boot; /* makes request ids differ between runs */
+};
+
+/* One request from its headers to its last byte. */
+struct sw_request {
+  struct sw_server *server;
+  struct MHD_Connection *connection;
+  struct sw_connection *socket;
+  const struct sw_route *route;
+  struct sw_arena *arena;
+  char id[17];
+  const char *method;
+  char *path;
+  const char *in_path[2]; /* what stands for {id} and {path} */
+  double start;
+  unsigned status; /* as answered */
+  /* body */
+  struct sw_body *body;
+  struct sw_inflater *inflater; /* of a compressed one */
+  bool body_refused, body_too_large; /* the rest of it is read and dropped */
+  /* work */
+  struct sw_call call;
+  struct sw_buf args; /* verb and NAME=VALUE..., for the child */
+  char result_id[SW_ID_LEN + 1];
+  double seconds; /* deadline */
+  bool wants_zip, wants_job;
+  struct sw_waiter waiter;
+  struct sw_outcome done;
+  bool is_done, is_busy;
+};
+
+typedef enum MHD_Result sw_handler(struct sw_request *q);
+
+/* A route. In its path, as in the OpenAPI document, {id} stands for letters and digits, {path} for all that follows. */
+struct sw_route {
+  const char *method, *path;
+  const char *verb, *types; /* of a worker; media types of the body, separated by blanks */
+  sw_handler *handle;
+};
+extern const struct sw_route sw_routes[];
+extern const int sw_n_routes;
+
+/* What can be decided from the headers: true when the request was refused, and *answered is what to return. */
+bool sw_refuse_early(struct sw_request *q, enum MHD_Result *answered);
+
+/* -- answers -- */
+
+const char *sw_header(const struct sw_request *q, const char *name); /* of the request, or NULL */
+enum MHD_Result sw_send(struct sw_request *q, unsigned status, struct MHD_Response *r);
+/* Copies the text. */
+enum MHD_Result sw_send_text(struct sw_request *q, unsigned status, const char *type, const char *text, size_t len);
+enum MHD_Result sw_send_problem(struct sw_request *q, unsigned status, const char *slug, const char *detail,
+                                const char *errors);
+enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *r, const char *path, bool created);
+
+/* -- handlers -- */
+
+sw_handler sw_post_work, sw_get_result, sw_get_result_zip, sw_get_result_file, sw_get_job, sw_get_job_events,
+    sw_delete_job, sw_get_ops, sw_get_version, sw_get_health, sw_get_ready, sw_get_metrics, sw_get_openapi;
+
+#endif

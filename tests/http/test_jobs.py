@@ -1,0 +1,95 @@
+"""Jobs: accepted, told of, cancelled; equal work done once; deadlines; a queue that is fair and has an end."""
+import json, pathlib, re, sys, threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from daemon import GOOD, TEXT, Daemon, chain, check, finish, problem, until
+
+LONG = chain(30000)
+
+with Daemon("--workers", "1", "--queue", "3") as d:
+    # a job from its beginning to its end
+    job = d.job("/compile?solver=greedy", GOOD, **TEXT)
+    done = d.wait(job, "done", "failed")
+    check("state", (done["state"], done["verb"], done["pass"], done["problem"]), ("done", "compile", "emit", None))
+    sync = d.ask("POST", "/compile?solver=greedy", GOOD, **TEXT)
+    check("a job's result", d.ask("GET", done["result"])[2], sync[2])
+    check("its address", done["result"], sync[1]["Location"])
+    status, head, events = d.ask("GET", job + "/events")
+    check("events", (status, head["Content-Type"]), (200, "text/event-stream"))
+    check("all of them", re.findall(r'data: (.*)\n\n', events.decode()),
+          ['{"state":"queued"}', '{"state":"running"}'] + ['{"pass":"%s"}' % p for p in "read lower choose plan emit".split()]
+          + ['{"state":"done"}'])
+    known = d.job("/compile?solver=greedy", GOOD, **TEXT)
+    check("known work", d.state(known)["state"], "done")
+    check("cancelling what has ended", json.loads(d.ask("DELETE", job)[2])["state"], "done")
+
+    bad = d.wait(d.job("/compile", b"%a : f16[64] = my.op.default()\nreturn %a\n", **TEXT), "failed", "done")
+    check("a failed job", (bad["state"], bad["problem"]["status"], bad["result"]), ("failed", 422, None))
+    check("its errors", [e["node"] for e in bad["problem"]["errors"]], ["a"])
+    for path in ("/jobs/" + 32 * "0", "/jobs/x", "/jobs/" + 32 * "0" + "/events"):
+        problem("no job " + path, d.ask("GET", path), 404, "not-found")
+    problem("no job to delete", d.ask("DELETE", "/jobs/" + 32 * "0"), 404, "not-found")
+    check("allow", d.ask("POST", job)[1]["Allow"], "GET, HEAD, DELETE")
+
+    # the one worker is busy: order, deadline, end of the queue
+    busy = d.job("/compile", LONG, **TEXT)
+    d.wait(busy, "running")
+    told = []
+    reader = threading.Thread(target=lambda: told.append(d.ask("GET", busy + "/events")[2]))
+    reader.start()
+    problem("deadline while waiting", d.ask("POST", "/compile?deadline=0.3&cores=2", GOOD, **TEXT), 504, "deadline")
+    problem("no deadline", d.ask("POST", "/compile?deadline=never", GOOD, **TEXT), 400, "usage")
+    check("who leaves takes the work along", until("queue is empty", lambda: d.metric("queue_waiting") == 0), True)
+    waiting = [d.job(f"/compile?cores={n}", GOOD, **TEXT) for n in (4, 5, 6)]
+    full = d.ask("POST", "/compile?cores=7", GOOD, **TEXT)
+    problem("full queue", full, 503, "busy")
+    check("Retry-After", full[1]["Retry-After"], "5")
+    problem("full queue, as a job", d.ask("POST", "/compile?cores=7", GOOD, Prefer="respond-async", **TEXT), 503, "busy")
+    same = d.job("/compile?cores=4", GOOD, **TEXT)
+    check("equal work joins, even when the queue is full", d.metric("queue_waiting"), 3)
+    check("cancel what waits", json.loads(d.ask("DELETE", waiting[0])[2])["state"], "cancelled")
+    check("the other still waits for it", (d.state(same)["state"], d.metric("queue_waiting")), ("queued", 3))
+    check("cancel again", json.loads(d.ask("DELETE", waiting[0])[2])["state"], "cancelled")
+    check("cancel what runs", json.loads(d.ask("DELETE", busy)[2])["state"], "cancelled")
+    reader.join(60)
+    check("a listener hears of it", told[0].decode().endswith('{"state":"cancelled"}\n\n'), True)
+    for j in waiting[1:] + [same]:
+        check("the rest runs", d.wait(j, "done", "failed")["state"], "done")
+
+    # done once
+    misses = d.metric('solver_results_total{status="optimal"}')
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(d.ask("POST", "/compile", chain(3000), **TEXT))) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    check("eight equal answers", [(a[0], a[2] == answers[0][2]) for a in answers], [(200, True)] * 8)
+    check("one computation", d.metric('solver_results_total{status="optimal"}') - misses, 1)
+
+    # fair: after many of one client comes one of another, and is served before most of them
+    busy = d.job("/compile?cores=3", LONG, **TEXT)
+    d.wait(busy, "running")
+    many = [d.job(f"/compile?cores={n}", chain(2000), X_Client="many", **TEXT) for n in (8, 9)]
+    one = d.job("/compile?cores=10", chain(2000), X_Client="one", **TEXT)
+    d.ask("DELETE", busy)
+    d.wait(one, "done")
+    check("the last of many is behind the one", d.state(many[1])["state"] != "done", True)
+    d.wait(many[1], "done")
+
+    # stopping: whoever waits hears of it
+    busy = d.job("/compile?cores=11", LONG, **TEXT)
+    d.wait(busy, "running")
+    stopped = []
+    waiter = threading.Thread(target=lambda: stopped.append(d.ask("POST", "/compile?cores=12", GOOD, **TEXT)))
+    listener = threading.Thread(target=lambda: stopped.append(d.ask("GET", busy + "/events")))
+    waiter.start()
+    listener.start()
+    until("it waits", lambda: d.metric("queue_waiting") == 1)
+    until("it listens", lambda: d.metric("connections") >= 2)
+    check("exit code", d.stop(), 0)
+    waiter.join(30)
+    listener.join(30)
+    check("answers at the end", sorted(s[0] for s in stopped), [200, 503])
+
+finish()
