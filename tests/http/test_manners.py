@@ -1,6 +1,6 @@
 """Hostile, slow and picky clients: compression both ways with limits, deadlines that no trickle escapes, connections of
 one address, the token. A normal client does not notice."""
-import gzip, json, pathlib, socket, subprocess, sys, tempfile, threading, time, zlib
+import gzip, json, pathlib, resource, socket, subprocess, sys, tempfile, threading, time, zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import GOOD, SWD, TEXT, Daemon, check, finish, problem, until
@@ -121,6 +121,16 @@ with Daemon("--body-mb", "1", "--header-seconds", "2", "--body-seconds", "3", "-
 
     doc = d.ask("GET", "/metrics")[2].decode()
     check("metrics name the route", 'http_requests_total{route="POST /compile",status="413"} 2' in doc, True)
+    check("exit code", d.stop(), 0)
+
+# two thousand silent connections from the address of the one who works
+with Daemon() as d:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
+    silent = [raw(d, b"") for _ in range(2000)]
+    check("another client beside 2,000 silent ones", [d.ask("POST", "/compile", GOOD, **TEXT)[0] for _ in range(20)], [200] * 20)
+    check("they are there", d.metric("connections") > 2000, True)
+    for s in silent:
+        s.close()
     check("exit code", d.stop(), 0)
 
 with tempfile.NamedTemporaryFile("w") as f:
