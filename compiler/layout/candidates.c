@@ -320,6 +320,23 @@ static const char *dispatch(struct cand_op *m)
   return NULL;
 }
 
+/* What is wrong with the first operand that can't be read at all, or "". */
+static const char *unreadable(const struct making *m)
+{
+  for (int k = 0; k < m->op->n_in; k++) {
+    const sw_layout_list *all = &m->c->candidates[m->op->in[k].storage];
+    int n = 0;
+    for (int i = 0; i < all->n; i++) {
+      struct sw_seen seen = sw_layout__see(&all->v[i], m->op, &m->op->in[k], m->c->rule);
+      n += !seen.formed || seen.stick.class == SW_STICK_OTHER;
+    }
+    if (n && n == all->n)
+      return sw_arena_printf(m->c->job->arena, "; in none of the %d of %s is the stick one loop here: it mixes loops or skips lanes",
+                             n, operand(m, k)->name);
+  }
+  return "";
+}
+
 static void candidates_of(struct sw_choosing *c, const struct sw_op *op)
 {
   struct cand_op m = {.c = c, .op = op, .storage = op->out.storage, .s = &c->p->storages.v[op->out.storage]};
@@ -343,8 +360,9 @@ static void candidates_of(struct sw_choosing *c, const struct sw_op *op)
   c->refused[m.storage] = true;
   if (!why && c->job->faults.n > faults)
     return;
-  struct sw_fault *f = sw_fault(c->job, SW_UNSUPPORTED, "%s: %s", sw_device_op_name(op->op),
-                                why ? why : "no supported output layout found for any of its operands' layouts");
+  struct sw_fault *f = sw_fault(c->job, SW_UNSUPPORTED, "%s: %s%s", sw_device_op_name(op->op),
+                                why ? why : "no supported output layout found for any of its operands' layouts",
+                                why ? "" : unreadable(&m));
   f->node = op->name;
   f->tensor = m.s->name;
   f->source = op->source;

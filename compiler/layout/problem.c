@@ -351,6 +351,7 @@ static void report(struct sw_choosing *c, const struct sw_assign_result *r)
   x->n_distinct = r->stats.distinct;
   x->n_eliminated = r->stats.eliminated;
   x->n_glpk_calls = r->stats.glpk_calls;
+  x->n_pruned = r->stats.pruned;
   x->n_glpk_nodes = r->stats.glpk_nodes;
   x->max_width = r->stats.max_width;
 }
