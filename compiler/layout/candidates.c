@@ -321,7 +321,7 @@ static const char *dispatch(struct cand_op *m)
 }
 
 /* What is wrong with the first operand that can't be read at all, or "". */
-static const char *unreadable(const struct making *m)
+static const char *unreadable(const struct cand_op *m)
 {
   for (int k = 0; k < m->op->n_in; k++) {
     const sw_layout_list *all = &m->c->candidates[m->op->in[k].storage];
@@ -332,7 +332,7 @@ static const char *unreadable(const struct making *m)
     }
     if (n && n == all->n)
       return sw_arena_printf(m->c->job->arena, "; in none of the %d of %s is the stick one loop here: it mixes loops or skips lanes",
-                             n, operand(m, k)->name);
+                             n, cand_operand(m, k)->name);
   }
   return "";
 }
