@@ -8,6 +8,45 @@
 
 /* Writing opspec.json in the form in which it is read, one blank of indentation a level. */
 
+void sw_jw_json(struct sw_jw *w, const json_t *v)
+{
+  const char *key;
+  json_t *x;
+  switch (json_typeof(v)) {
+  case JSON_OBJECT:
+    sw_jw_object(w);
+    json_object_foreach((json_t *)v, key, x)
+    {
+      sw_jw_key(w, key);
+      sw_jw_json(w, x);
+    }
+    sw_jw_end_object(w);
+    break;
+  case JSON_ARRAY:
+    sw_jw_array(w);
+    for (size_t i = 0; i < json_array_size(v); i++)
+      sw_jw_json(w, json_array_get(v, i));
+    sw_jw_end_array(w);
+    break;
+  case JSON_STRING:
+    sw_jw_str(w, json_string_value(v));
+    break;
+  case JSON_INTEGER:
+    sw_jw_int(w, json_integer_value(v));
+    break;
+  case JSON_REAL:
+    sw_jw_real(w, json_real_value(v));
+    break;
+  case JSON_TRUE:
+  case JSON_FALSE:
+    sw_jw_bool(w, json_is_true(v));
+    break;
+  case JSON_NULL:
+    sw_jw_null(w);
+    break;
+  }
+}
+
 static void write_coordinate(struct sw_jw *w, struct sw_arena *a, const struct sw_spec *s,
                              const struct sw_spec_coord *c)
 {

@@ -117,7 +117,8 @@ enum sw_assign_stop { SW_ASSIGN_STOPS(X) };
 const char *sw_assign_status_name(enum sw_assign_status s);
 const char *sw_assign_stop_name(enum sw_assign_stop s); /* NULL for NONE */
 
-/* A copy that is made: one for each class wanted in mode shared, one a reader in mode per-edge. Free ones don't appear. */
+/* A copy that is made: one for each class wanted in mode shared, one a reader in mode per-edge. Free ones don't
+ * appear. */
 struct sw_assign_conversion {
   int group, producer, class_index;
   int64_t cost;
@@ -134,7 +135,8 @@ struct sw_assign_conflict {
 /* A claim of optimality that a stranger can check: follow the steps one after the other (a label that is impossible; a
  * label that is no better than label `by` whatever the neighbours do; a variable whose label is determined by that of
  * variable `by`, into which it goes), then eliminate the rest in `order` with dense tables: the constant left is the
- * optimum. A copy of class t of group g in mode shared is variable n_variables + (classes of the groups before g) + t. */
+ * optimum. A copy of class t of group g in mode shared is variable n_variables + (classes of the groups before g) + t.
+ */
 enum sw_assign_step_kind { SW_ASSIGN_IMPOSSIBLE, SW_ASSIGN_WORSE, SW_ASSIGN_MERGED };
 struct sw_assign_step {
   enum sw_assign_step_kind kind;
@@ -149,6 +151,7 @@ struct sw_assign_certificate {
 
 struct sw_assign_stats {
   int variables, labels, presolved, islands, distinct, eliminated, glpk_calls, max_width;
+  int64_t pruned;           /* states that a beam dropped */
   int64_t glpk_nodes, work; /* work: table entries, states and nodes, what the budget counts */
 };
 

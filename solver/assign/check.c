@@ -1,5 +1,5 @@
 /* A stranger's check of a result. It knows the document's meaning and what the certificate claims, and shares nothing
- * with the solvers: its own tables, its own plain elimination, its own search for conflicts. Simple rather than fast. */
+ * with the solvers: its own tables, its own plain elimination, its own search for conflicts. Simple, not fast. */
 #include "solver/assign/internal.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  * next. Of each table only one bit an entry is kept, "x is minimal here": enough to find all optimal vectors again
  * (100 entries of 3 labels are 300 bits). The costs go as soon as the parent has read them.
  *
- * Work: the entries of all tables, times the number of large ones that meet in one (the small ones are added up first). */
+ * Work: the entries of all tables, times the number of large ones that meet in one (small ones are added up first). */
 #include "solver/assign/net.h"
 
 #include <string.h>

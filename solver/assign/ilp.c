@@ -156,8 +156,9 @@ static int64_t cost_of(const struct sw_program *q, const int *labels)
   return sum;
 }
 
-/* Leaves only vectors of the optimal cost. If the relaxation reaches it, whatever moves a column with a reduced cost would
- * cost more: those are held, and what is left has that cost. Else a row holds it; columns that cost more alone can't be in. */
+/* Leaves only vectors of the optimal cost. If the relaxation reaches it, whatever moves a column with a reduced cost
+ * would cost more: those are held, and what is left has that cost. Else a row holds it; columns that cost more alone
+ * can't be in. */
 static void hold_cost(struct search *s, glp_prob *lp)
 {
   const struct sw_program *q = s->q;

@@ -114,7 +114,8 @@ static void check_edge(struct sw_job *job, const struct sw_assign_problem *p, in
     const struct sw_assign_table *t = &p->tables.v[e->table];
     int rows = p->variables.v[e->a].n_labels, cols = p->variables.v[e->b].n_labels;
     if (t->rows != rows || t->cols != cols)
-      sw_assign__bad(job, AT("/edges/%d/2", i), "table of %d x %d, the variables have %d and %d labels", t->rows, t->cols, rows, cols);
+      sw_assign__bad(job, AT("/edges/%d/2", i), "table of %d x %d, the variables have %d and %d labels",
+                     t->rows, t->cols, rows, cols);
   }
 }
 
@@ -129,7 +130,9 @@ static void check_group(struct sw_job *job, const struct sw_assign_problem *p, i
     const struct sw_assign_table *t = &p->tables.v[g->table];
     int rows = p->variables.v[g->producer].n_labels;
     if (t->rows != rows || t->cols != g->n_classes)
-      sw_assign__bad(job, AT("/sharing/%d/conv", i), "table of %d x %d, the producer has %d labels and the group %d classes", t->rows, t->cols, rows, g->n_classes);
+      sw_assign__bad(job, AT("/sharing/%d/conv", i),
+                     "table of %d x %d, the producer has %d labels and the group %d classes", t->rows, t->cols, rows,
+                     g->n_classes);
   }
 }
 
@@ -142,14 +145,16 @@ static void check_reader(struct sw_job *job, const struct sw_assign_problem *p, 
   }
   const struct sw_assign_group *g = &p->groups.v[r->group];
   if (outside(r->variable, p->variables.n)) {
-    sw_assign__bad(job, AT("/sharing/%d/readers/%d/0", r->group, position), "variable %d, there are %d", r->variable, p->variables.n);
+    sw_assign__bad(job, AT("/sharing/%d/readers/%d/0", r->group, position), "variable %d, there are %d", r->variable,
+                   p->variables.n);
     return;
   }
   if (r->variable == g->producer)
     sw_assign__bad(job, AT("/sharing/%d/readers/%d/0", r->group, position), "the producer reads itself");
   for (int j = 0; j < p->variables.v[r->variable].n_labels; j++)
     if (r->wants[j] < -1 || r->wants[j] >= g->n_classes)
-      sw_assign__bad(job, AT("/sharing/%d/readers/%d/1/%d", r->group, position, j), "class %d, there are %d", r->wants[j], g->n_classes);
+      sw_assign__bad(job, AT("/sharing/%d/readers/%d/1/%d", r->group, position, j), "class %d, there are %d", r->wants[j],
+                     g->n_classes);
 }
 
 /* Largest finite value that all terms together can have; false at 2^63 - 1 and beyond. */

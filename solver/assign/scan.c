@@ -57,8 +57,8 @@ static const char *escape(const struct scan *c, const char *s)
   s += 5;
   if ((u & 0xFC00) != 0xD800)
     return s;
-  bool low = c->end - s >= 6 && s[0] == '\\' && s[1] == 'u' && (unit(c, s + 2) & 0xFC00) == 0xDC00 && unit(c, s + 2) >= 0;
-  return low ? s + 6 : NULL;
+  int low = c->end - s >= 6 && s[0] == '\\' && s[1] == 'u' ? unit(c, s + 2) : -1;
+  return low >= 0xDC00 && low <= 0xDFFF ? s + 6 : NULL;
 }
 
 /* One character beyond ASCII: no overlong forms, surrogates, or more than U+10FFFF. */

@@ -1,9 +1,9 @@
 /* Islands too wide to eliminate: a good vector, a proved bound, and GLPK if that can close the gap.
  *
  * Vector: threshold accepting from a few random starts (one label at a time; a change for the worse is taken while it
- *   is below a falling threshold), then leave out variables until no table exceeds 2^w entries, hold them at their labels, and eliminate the rest:
- *   the best of exponentially many vectors in one go. Again with other variables left out, until that stops helping,
- *   then with larger tables. On a 39 x 39 grid with w = 14 about one variable in fifteen is held.
+ *   is below a falling threshold). Then leave out variables until no table exceeds 2^w entries, hold them at their
+ *   labels, and eliminate the rest: the best of exponentially many vectors in one go. Again with other variables left
+ *   out, until that stops helping, then with larger tables. On a 39 x 39 grid with w = 14 about one variable in fifteen is held.
  *   While searching, impossible is a large number: a start need not be possible.
  * Bound: leave out variables and what they cost; each pair to a left one keeps its least cost. No cost is negative, so
  *   the optimum of the rest is a bound. */
@@ -38,7 +38,8 @@ static struct sw_island *soften(struct sw_arena *a, const struct sw_island *is, 
         most = is->pairs[p].t[e];
     sum += most;
   }
-  int64_t penalty = *penalty_out = sum < (SW_ASSIGN_INF / 2 - sum) / terms ? sum : (SW_ASSIGN_INF / 2 - sum / 2) / terms;
+  int64_t half = SW_ASSIGN_INF / 2, penalty = sum < (half - sum) / terms ? sum : (half - sum / 2) / terms;
+  *penalty_out = penalty;
   struct sw_island *soft = SW_NEW(a, struct sw_island);
   *soft = *is;
   soft->pairs = sw_arena_copy(a, is->pairs, (size_t)is->n_pairs, sizeof *is->pairs);
@@ -171,7 +172,7 @@ static void anneal(struct wide *w, const struct sw_island *is, int64_t top, int6
   for (int v = 0; v < is->n; v++)
     labels[v] = (int)(random32(&state) % (uint32_t)is->k[v]);
   for (int64_t sweep = 0; sweep < sweeps; sweep++) {
-    int64_t threshold = top / sweeps * (sweeps - 1 - sweep);
+    int64_t threshold = (int64_t)((__int128)top * (sweeps - 1 - sweep) / sweeps);
     for (int n = 0; n < is->n; n++) {
       int v = (int)(random32(&state) % (uint32_t)is->n);
       int i = (int)(random32(&state) % (uint32_t)(is->k[v] - 1));
@@ -209,7 +210,8 @@ static void search(struct wide *w, struct sw_job *job, int *labels)
     cost = now;
     memcpy(labels, trial, (size_t)soft->n * sizeof *labels);
   }
-  for (int log2 = LEAST_LOG2, idle = 0, round = 0; log2 <= MOST_LOG2 && round < MAX_ROUNDS && !sw_cancelled(job); round++) {
+  int log2 = LEAST_LOG2;
+  for (int idle = 0, round = 0; log2 <= MOST_LOG2 && round < MAX_ROUNDS && !sw_cancelled(job); round++) {
     if (solve_part(w, soft, log2, labels) == SW_ASSIGN_INF)
       break;
     int64_t now = cost_of(soft, labels);

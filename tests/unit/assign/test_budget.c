@@ -25,7 +25,8 @@ static struct sw_assign_problem *grid(struct sw_arena *a, int side, uint64_t see
       if (way ? w >= side * side : w % side == 0)
         continue;
       bool equal = attractive || below(2);
-      sw_assign_add_edge(p, v, w, sw_assign_add_table(p, 2, 2, equal ? (int64_t[]){0, c, c, 0} : (int64_t[]){c, 0, 0, c}));
+      int64_t same[] = {0, c, c, 0}, other[] = {c, 0, 0, c};
+      sw_assign_add_edge(p, v, w, sw_assign_add_table(p, 2, 2, equal ? same : other));
     }
   return p;
 }

@@ -101,7 +101,8 @@ static void one(uint64_t seed)
   int64_t g = solve(&job, p, SW_SOLVER_GREEDY, 1, &greedy);
   /* a beam that dropped nobody is exact; and nobody but the exact ones may say infeasible without having proved it */
   bool order = got <= b && got <= w2 && got <= g && (beam->bound == 0 || beam->bound == got) &&
-               (beam->status != SW_ASSIGN_INFEASIBLE || got == SW_ASSIGN_INF) && greedy->status != SW_ASSIGN_INFEASIBLE &&
+               (beam->status != SW_ASSIGN_INFEASIBLE || got == SW_ASSIGN_INF) &&
+               greedy->status != SW_ASSIGN_INFEASIBLE &&
                (narrow->status != SW_ASSIGN_INFEASIBLE || got == SW_ASSIGN_INF);
   bool oracle = true;
   if (seed % 20 == 0) {
