@@ -441,6 +441,12 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
     x[i] = lw_narrowed(x[i], dtype);
   for (int64_t i = 0; i < n; i++)
     uniform = uniform && memcmp(&x[i], &x[0], sizeof *x) == 0;
+  if (uniform && !l->best && n > 1 && (dtype == SW_F16 || dtype == SW_BF16 || dtype == SW_F32)) {
+    struct tensor t = lw_fill(l, x[0], dtype, v->rank, v->size, NULL); /* the reference writes it, ops.md 2.6 */
+    if (keep)
+      lw_cache(l, key, t);
+    return t;
+  }
   if (uniform && sw_dtype_is_float(dtype))
     return lw_expand(l, lw_scalar(l, x[0], dtype), v->rank, v->size);
   const char *name = dtype == own ? v->name : sw_arena_printf(l->arena, "%s:%s", v->name, sw_dtype_text(dtype));
