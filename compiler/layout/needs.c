@@ -247,7 +247,8 @@ bool sw_layout__moves_stick(const struct sw_choosing *c, const struct sw_op *op,
                             const struct sw_seen *seen, const struct sw_storage *written, const struct sw_layout *to,
                             const struct sw_seen *to_seen)
 {
-  return op->op == SW_OP_IDENTITY && op->n_in == 1 && seen->formed && to_seen->formed && seen->stick.class == SW_STICK_LOOP &&
+  return op->op == SW_OP_IDENTITY && op->n_in == 1 && seen->formed && to_seen->formed &&
+         seen->stick.class == SW_STICK_LOOP &&
          !cuts_stick(from, seen, to_seen->stick.loop) && !cuts_stick(to, to_seen, seen->stick.loop) &&
          to_seen->stick.class == SW_STICK_LOOP && seen->nonstick >> to_seen->stick.loop & 1 &&
          to_seen->nonstick >> seen->stick.loop & 1 && from->format == SW_FORMAT_FP16 &&
@@ -275,7 +276,8 @@ static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int inp
   }
   int64_t cost = sw_layout__conversion_cost(c, from), move = 0;
   if (obstacle(c, op, input, need, &copy, &seen, to, to_seen)) {
-    if (need.kind != SW_NEED_COPY || !sw_layout__moves_stick(c, op, &copy, &seen, &c->p->storages.v[op->out.storage], to, to_seen))
+    const struct sw_storage *written = &c->p->storages.v[op->out.storage];
+    if (need.kind != SW_NEED_COPY || !sw_layout__moves_stick(c, op, &copy, &seen, written, to, to_seen))
       return false;
     move = sw_layout__in_op_cost(c, &copy, to); /* the copy that the op is does the rest */
   }
@@ -343,7 +345,8 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
     if (obstacle(c, op, input, need, &plan.last, &read, to, to_seen))
       continue;
     int64_t cost = plan.cost + (d < 0 ? 0 : sw_layout__conversion_cost(c, from));
-    *out = (struct sw_outcome){.kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .why = out->why};
+    *out = (struct sw_outcome){
+        .kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .why = out->why};
     return;
   }
 }

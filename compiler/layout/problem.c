@@ -167,7 +167,8 @@ static void add_variable(struct building *b, int storage)
 static const char *label_name(struct sw_arena *a, const struct sw_layout *l)
 {
   const char *text = sw_layout_text(a, l);
-  return l->arrangement == SW_EA_STANDARD ? text : sw_arena_printf(a, "%s/%s", text, sw_arrangement_name(l->arrangement));
+  return l->arrangement == SW_EA_STANDARD ? text
+                                          : sw_arena_printf(a, "%s/%s", text, sw_arrangement_name(l->arrangement));
 }
 
 static void hand_over(struct building *b)
