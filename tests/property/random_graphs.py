@@ -68,7 +68,7 @@ def shrink(graph, profile, options, why):
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--seed", type=int, default=int(os.environ.get("SW_SEED", "1")))
-    a.add_argument("--count", type=int, default=60)
+    a.add_argument("--count", type=int, default=40)
     a.add_argument("--keep", type=pathlib.Path)
     a.add_argument("--options", default="")
     a.add_argument("--profiles", default="best,torch-spyre")
