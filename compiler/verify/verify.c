@@ -53,6 +53,18 @@ static struct sw_tensor *made_up(struct sw_arena *a, const struct sw_value *v, i
   return t;
 }
 
+/* The evaluator writes into what it is given when the graph changes an input in place. */
+static struct sw_tensor *copy_of(struct sw_arena *a, const struct sw_tensor *t)
+{
+  struct sw_tensor *c = sw_arena_copy(a, t, 1, sizeof *t);
+  c->cells = sw_arena_copy(a, t->cells, 1, sizeof *t->cells);
+  if (t->cells->real)
+    c->cells->real = sw_arena_copy(a, t->cells->real, (size_t)t->cells->n, sizeof(double));
+  if (t->cells->integer)
+    c->cells->integer = sw_arena_copy(a, t->cells->integer, (size_t)t->cells->n, sizeof(int64_t));
+  return c;
+}
+
 void sw_verify_make_up_weights(struct sw_job *job, struct sw_graph *g)
 {
   for (int i = 0; i < g->inputs.n; i++) {
@@ -98,7 +110,7 @@ static void give_inputs(struct expected *x, struct rt *r)
       continue;
     rt_set_input(r, in->name, t);
     if (x->eval)
-      sw_eval_set(x->eval, in->value, t);
+      sw_eval_set(x->eval, in->value, copy_of(x->job->arena, t));
   }
 }
 
