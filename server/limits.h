@@ -4,10 +4,10 @@
 
 #define SW_SERVER_LIMITS(X)                                                                        \
   X(workers, 2, "processes", "pieces of work at the same time")                                    \
-  X(queue, 64, "requests", "waiting for a worker; more are answered 503")                          \
+  X(queue, 256, "requests", "waiting for a worker; more are answered 503")                         \
   X(jobs, 1000, "jobs", "kept for GET /jobs/ID; ended ones go first")                              \
-  X(connections, 256, "sockets", "open at the same time")                                          \
-  X(address_connections, 192, "sockets", "open at the same time from one address")                 \
+  X(connections, 4096, "sockets", "open at the same time")                                         \
+  X(address_connections, 3072, "sockets", "open at the same time from one address")                \
   X(body_mb, 512, "MB", "largest request body, after decompression")                               \
   X(header_seconds, 20, "s", "from a connection, or the answer before, to the end of the headers") \
   X(body_seconds, 120, "s", "from the headers to the end of the body")                             \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const struct {
   const char *name, *unit, *what;
@@ -113,6 +114,17 @@ static int parse(int argc, char **argv, struct settings *s)
   return -1;
 }
 
+/* Descriptors for all connections, and some for files and workers; as many as the system allows. */
+static void allow_descriptors(const struct sw_limits *l)
+{
+  struct rlimit r;
+  rlim_t want = (rlim_t)l->connections + 8 * (rlim_t)l->workers + 64;
+  if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want)
+    return;
+  r.rlim_cur = want < r.rlim_max ? want : r.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &r);
+}
+
 /* The first line of the token file. */
 static bool read_token(const char *path, char *out, size_t room)
 {
@@ -156,6 +168,8 @@ int main(int argc, char **argv)
 #define X(name, value, unit, what) settings.limits.name = s.limits[next++];
   SW_SERVER_LIMITS(X)
 #undef X
+
+  allow_descriptors(&settings.limits);
 
   /* Every thread inherits the mask, so the signals wait for sigwait below. */
   sigset_t ends;

@@ -181,6 +181,8 @@ int sw_verb_verify(struct sw_job *job, int argc, char **argv)
   enum sw_rc rc = read_model(job, r.model, sw_cli_flag(&args, "program"), &g);
   if (rc == SW_OK && inputs)
     rc = sw_io_read(job, inputs, &io);
+  if (rc == SW_OK && !reference && !inputs)
+    sw_verify_make_up_weights(job, g);
   if (rc == SW_OK)
     rc = reference ? evaluate(job, g, io, sw_cli_flag(&args, "round") ? SW_ROUND_DTYPE : SW_ROUND_NONE, &r)
                    : execute(job, args.operands.v[0], g, io, &r);

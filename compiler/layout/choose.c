@@ -5,12 +5,17 @@
  *            op go together; the reported cost is that of the conversions in the program
  * preserves  what the program computes, names and order of its ops; ops and storages are only added
  *
- * First the program is prepared (prepare.c, profile best). Candidates (load.c, candidates.c), then the assignment problem (needs.c, problem.c), then the program (insert.c,
- * padding.c) and a check of the result (check.c). */
+ * First the program is prepared (prepare.c, profile best). Then candidates (load.c, candidates.c, pointwise.c), the
+ * assignment problem (needs.c, slice.c, problem.c), the program again (insert.c, gather.c, padding.c) and a check of the
+ * result (check.c). */
 #include "compiler/layout/choose.h"
 
 static const char *const solvers[] = {
-    [SW_SOLVER_ILP] = "ilp", [SW_SOLVER_ILP_FULL] = "ilp-full", [SW_SOLVER_BEAM] = "beam", [SW_SOLVER_GREEDY] = "greedy"};
+    [SW_SOLVER_ILP] = "ilp",
+    [SW_SOLVER_ILP_FULL] = "ilp-full",
+    [SW_SOLVER_BEAM] = "beam",
+    [SW_SOLVER_GREEDY] = "greedy",
+};
 
 static void start(struct sw_choosing *c)
 {

@@ -1,4 +1,4 @@
-/* What stands in front of gathers and scatters, and of conversions of float32, besides conversions of sticks. None of it
+/* What stands in front of gathers and scatters, and of casts of float32, besides conversions of sticks. None of it
  * moves a stick, and none of it is in the objective. Reference: layouts.md 4.11, 4.13. */
 #include "compiler/layout/choose.h"
 
@@ -18,8 +18,8 @@ static bool reads_all(const struct sw_storage *s, const struct sw_op *op, const 
   return !x->offset;
 }
 
-/* Row numbers come from a tensor of their own: a row of a larger one is copied out first. They are read in whole sticks,
- * so lanes without an element must hold the number of some row, too. */
+/* Row numbers come from a tensor of their own: a row of a larger one is copied out first. They are read in whole
+ * sticks, so lanes without an element must hold the number of some row, too. */
 static void copy_row_numbers(struct sw_choosing *c, int op_i, int input)
 {
   const struct sw_op *op = &c->p->ops.v[op_i];

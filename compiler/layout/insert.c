@@ -3,6 +3,7 @@
  * are redirected, by operand and not by buffer: a + a.t() reads a and one copy. Reference: layouts.md 5.5. */
 #include "compiler/layout/choose.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 void sw_layout__take_names(struct sw_choosing *c)
@@ -85,7 +86,8 @@ static void redirect(struct sw_choosing *c, int op_i, int input, int copy, const
     }
 }
 
-/* Puts a conversion op into the program and lists it; gives its number in the choice. */
+/* Puts a conversion op into the program and lists it; gives its number in the choice. Counted are the elements of the
+ * layout that it reads, and of a slice those that it makes: only that part is read. */
 static int add_conversion(struct sw_choosing *c, struct sw_op *op, const struct sw_storage *shape,
                           const struct sw_layout *to, const char *suffix, int reader, const char *why)
 {
@@ -98,7 +100,7 @@ static int add_conversion(struct sw_choosing *c, struct sw_op *op, const struct 
   struct sw_conversion *x = SW_PUSH(c->job->arena, &c->choice->conversions);
   x->storage = storage;
   x->copy = copy;
-  x->elements = sw_layout_elements(c->p->storages.v[storage].layout);
+  x->elements = sw_layout_elements(sw_layout__is_slice(c, op) ? to : c->p->storages.v[storage].layout);
   x->op = sw_layout__add_op(
       c, op, sw_arena_printf(c->job->arena, "%s %s", op->op == SW_OP_RESTICKIFY ? "restickify" : "relayout", name));
   x->reason = sw_arena_printf(c->job->arena, "%s reads %s: %s", c->p->ops.v[reader].name, name, why);
@@ -117,7 +119,13 @@ static int convert_whole(struct sw_choosing *c, int storage, const struct sw_out
   }
   struct sw_op op = sw_layout__whole_copy(c, storage, storage);
   op.op = o->dim != sw_layout__stick_dim(&s, s.layout) ? SW_OP_RESTICKIFY : SW_OP_IDENTITY;
-  return add_conversion(c, &op, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader, o->why);
+  int at = add_conversion(c, &op, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader, o->why);
+  if (s.kind != SW_STORAGE_TEMPORARY && !c->written[storage]) {
+    struct sw_conversion *x = &c->choice->conversions.v[at];
+    x->advice = sw_arena_printf(c->job->arena, "load %s as %s: that saves these %" PRId64 " elements on every run", s.name,
+                                sw_layout_text(c->job->arena, &to), x->elements);
+  }
+  return at;
 }
 
 static int no_slice(struct sw_choosing *c, int op_i)
@@ -171,7 +179,8 @@ static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_o
   return at;
 }
 
-/* A copy whose sticks differ is the op that moves sticks. In profile best it counts, so it is listed too. */
+/* A copy whose sticks differ is the op that moves sticks. In profile best it counts, so it is listed too: the smaller
+ * side, as the choice was made by. */
 static void rename_move(struct sw_choosing *c, int op_i)
 {
   struct sw_op *op = &c->p->ops.v[op_i];
@@ -179,10 +188,12 @@ static void rename_move(struct sw_choosing *c, int op_i)
   if (!c->best)
     return;
   const struct sw_layout *from = c->p->storages.v[op->in[0].storage].layout;
+  const struct sw_layout *to = c->p->storages.v[op->out.storage].layout;
+  int64_t read = sw_layout_elements(from), written = sw_layout_elements(to);
   struct sw_conversion *x = SW_PUSH(c->job->arena, &c->choice->conversions);
   x->storage = op->in[0].storage;
   x->copy = op->out.storage;
-  x->elements = sw_layout_elements(from);
+  x->elements = read < written ? read : written;
   x->op = op_i;
   x->reason = sw_arena_printf(c->job->arena, "%s copies %s and moves the stick on its way", op->name,
                               c->p->storages.v[x->storage].name);

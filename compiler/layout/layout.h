@@ -100,6 +100,7 @@ struct sw_conversion {
   int op;               /* the restickify op in program.ops */
   int64_t elements;     /* padded elements of the source */
   const char *reason;   /* one sentence for a person */
+  const char *advice;   /* how the caller can do without it, or NULL */
   SW_VEC(int) readers;  /* ops */
 };
 
@@ -122,7 +123,7 @@ struct sw_choice {
   /* of the solver */
   const char *solver, *stopped_by;
   int n_variables, n_labels, n_presolved, n_islands, n_distinct, n_eliminated, n_glpk_calls, max_width;
-  int64_t n_glpk_nodes;
+  int64_t n_pruned, n_glpk_nodes;
   const char *problem; /* the assignment problem as JSON: a variable a storage, layouts as labels; NULL before there is one */
 };
 

@@ -1,6 +1,7 @@
 /* What an operand needs, and what it takes to give it that. Reference: layouts.md 3.4 to 3.6, 4.6 to 4.12, 5.1. */
 #include "compiler/layout/burst.h"
 #include "compiler/layout/choose.h"
+#include "compiler/layout/normal.h"
 
 static const char gather_sticks[] = "No mechanism to gather elements from multiple sticks into single stick";
 static const char scatter_sticks[] = "No mechanism to scatter elements from one stick to multiple sticks";
@@ -184,6 +185,9 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
     return "its rows end in half a pair of float32 sticks";
   if (!arrangement_fits(op, from, seen, to))
     return "its lanes are in another order (element arrangement)";
+  if (op->op == SW_OP_MATMULFP8 && input == 1 && from->arrangement != SW_EA_QFP8WT)
+    return "the matrix unit takes an fp8 operand here only as the device's qfp8wt makes it, in sticks of 2 x 64 and K in whole "
+           "128; a loaded one is in sticks of 128";
   if (!changes_format(op) && op->op != SW_OP_MATMULFP8 && s->loop >= 0 && s->loop == to_seen->stick.loop &&
       sw_format_eps(from->format) != sw_format_eps(to->format))
     return "sticks of different numbers of elements";
@@ -227,44 +231,15 @@ bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *fr
   return true;
 }
 
-/* The op that moves sticks works on blocks of 64 x 64. Where a loop on a stick is not a whole number of sticks it runs
- * on to the end of the block: it reads, and writes, what lies behind. That does no harm only behind the end of a dim. */
-static bool runs_to_the_end(const struct sw_op *op, const struct sw_layout *l, const struct sw_seen *seen, int loop)
+/* Whether the kernel of a copy can be written down with these layouts. */
+static bool can_be_emitted(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *from,
+                           const struct sw_storage *written, const struct sw_layout *to)
 {
-  for (int j = 0; j < l->rank - 1; j++)
-    for (int t = 0; t < seen->coord[j].n; t++)
-      if (seen->coord[j].term[t].loop == loop &&
-          (seen->coord[j].n > 1 || seen->coord[j].constant || seen->coord[j].term[t].num != 1 ||
-           seen->coord[j].term[t].den != 1 || l->device_size[j] != op->range[loop]))
-        return false;
-  return true;
-}
-
-/* A gap of less than a block behind the dim could not be told from rows that do not exist. */
-static bool gap_is_clear(const struct sw_op *op, const struct sw_layout *l, const struct sw_seen *seen, int loop)
-{
-  for (int j = 0; j < l->rank - 1; j++)
-    for (int t = 0; t < seen->coord[j].n; t++)
-      if (seen->coord[j].term[t].loop == loop) {
-        int64_t gap = l->device_size[j] - op->range[loop];
-        if (gap > 0 && gap < 64)
-          return false;
-      }
-  return true;
-}
-
-static bool whole_blocks(const struct sw_op *op, const struct sw_layout *from, const struct sw_seen *seen,
-                         const struct sw_storage *written, const struct sw_layout *to, const struct sw_seen *to_seen)
-{
-  int u = seen->stick.loop, v = to_seen->stick.loop;
-  if (op->range[v] % 64) {
-    int d = sw_layout__stick_dim(written, to);
-    if (!runs_to_the_end(op, from, seen, v) || d < 0 || written->size[d] != op->range[v])
-      return false;
-  }
-  if (!gap_is_clear(op, from, seen, v) || !gap_is_clear(op, to, to_seen, u))
-    return false;
-  return op->range[u] % 64 == 0 || runs_to_the_end(op, to, to_seen, u);
+  struct sw_arena *a = sw_arena_new(c->arena, 0);
+  int culprit;
+  bool ok = !sw_layout_obstacle(a, op, (const struct sw_layout *[]){from, to}, written, &culprit);
+  sw_arena_free(a);
+  return ok;
 }
 
 /* Whether a copy from one stick to the other is one device op: both loops are in both tensors. */
@@ -272,12 +247,13 @@ bool sw_layout__moves_stick(const struct sw_choosing *c, const struct sw_op *op,
                             const struct sw_seen *seen, const struct sw_storage *written, const struct sw_layout *to,
                             const struct sw_seen *to_seen)
 {
-  return op->op == SW_OP_IDENTITY && seen->formed && to_seen->formed && seen->stick.class == SW_STICK_LOOP &&
+  return op->op == SW_OP_IDENTITY && op->n_in == 1 && seen->formed && to_seen->formed &&
+         seen->stick.class == SW_STICK_LOOP &&
          !cuts_stick(from, seen, to_seen->stick.loop) && !cuts_stick(to, to_seen, seen->stick.loop) &&
          to_seen->stick.class == SW_STICK_LOOP && seen->nonstick >> to_seen->stick.loop & 1 &&
          to_seen->nonstick >> seen->stick.loop & 1 && from->format == SW_FORMAT_FP16 &&
          to->format == SW_FORMAT_FP16 && from->arrangement == SW_EA_STANDARD && to->arrangement == SW_EA_STANDARD &&
-         (!c->best || whole_blocks(op, from, seen, written, to, to_seen));
+         (!c->best || can_be_emitted(c, op, from, written, to));
 }
 
 /* Whether a copy with its stick on `dim` would do; fills in the outcome. */
@@ -300,7 +276,8 @@ static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int inp
   }
   int64_t cost = sw_layout__conversion_cost(c, from), move = 0;
   if (obstacle(c, op, input, need, &copy, &seen, to, to_seen)) {
-    if (need.kind != SW_NEED_COPY || !sw_layout__moves_stick(c, op, &copy, &seen, &c->p->storages.v[op->out.storage], to, to_seen))
+    const struct sw_storage *written = &c->p->storages.v[op->out.storage];
+    if (need.kind != SW_NEED_COPY || !sw_layout__moves_stick(c, op, &copy, &seen, written, to, to_seen))
       return false;
     move = sw_layout__in_op_cost(c, &copy, to); /* the copy that the op is does the rest */
   }
@@ -368,7 +345,8 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
     if (obstacle(c, op, input, need, &plan.last, &read, to, to_seen))
       continue;
     int64_t cost = plan.cost + (d < 0 ? 0 : sw_layout__conversion_cost(c, from));
-    *out = (struct sw_outcome){.kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .why = out->why};
+    *out = (struct sw_outcome){
+        .kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .why = out->why};
     return;
   }
 }

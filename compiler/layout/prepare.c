@@ -103,7 +103,8 @@ static void copy_operand(struct sw_choosing *c, int op_i)
   copy.n_written = copy.n_loops;
   for (int k = copy.n_loops; k < SW_MAX_LOOPS; k++)
     copy.in[0].step[k] = 0;
-  copy.out.storage = reads.storage = sw_layout__add_storage(c, &shape, sw_arena_printf(c->job->arena, "%s:piece", s.name));
+  const char *name = sw_arena_printf(c->job->arena, "%s:piece", s.name);
+  copy.out.storage = reads.storage = sw_layout__add_storage(c, &shape, name);
   sw_layout__add_op(c, &copy, sw_arena_printf(c->job->arena, "piece %s", s.name));
   c->p->ops.v[op_i].in[0] = reads;
 }

@@ -167,7 +167,8 @@ static void add_variable(struct building *b, int storage)
 static const char *label_name(struct sw_arena *a, const struct sw_layout *l)
 {
   const char *text = sw_layout_text(a, l);
-  return l->arrangement == SW_EA_STANDARD ? text : sw_arena_printf(a, "%s/%s", text, sw_arrangement_name(l->arrangement));
+  return l->arrangement == SW_EA_STANDARD ? text
+                                          : sw_arena_printf(a, "%s/%s", text, sw_arrangement_name(l->arrangement));
 }
 
 static void hand_over(struct building *b)
@@ -350,6 +351,7 @@ static void report(struct sw_choosing *c, const struct sw_assign_result *r)
   x->n_distinct = r->stats.distinct;
   x->n_eliminated = r->stats.eliminated;
   x->n_glpk_calls = r->stats.glpk_calls;
+  x->n_pruned = r->stats.pruned;
   x->n_glpk_nodes = r->stats.glpk_nodes;
   x->max_width = r->stats.max_width;
 }

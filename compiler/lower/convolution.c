@@ -201,10 +201,11 @@ static struct sw_host_arg int_list(struct lower *l, const int64_t v[2])
   return a;
 }
 
-/* The windows by the host: the columns of aten.im2col, [N, C k k, L], laid down as rows, [N, L, C k k]. */
+/* The windows by the host: the columns of aten.im2col, [N, C k k, L]; profile best lays them down as rows, [N, L, C k k]. */
 static struct tensor windows(struct lower *l, struct tensor x, const struct window *p, const int64_t out[2])
 {
-  int64_t size[] = {x.size[0], out[0] * out[1], x.size[1] * p->kernel[0] * p->kernel[1]};
+  int64_t area = out[0] * out[1], depth = x.size[1] * p->kernel[0] * p->kernel[1];
+  int64_t size[] = {x.size[0], l->best ? area : depth, l->best ? depth : area};
   struct tensor t = lw_new(l, x.dtype, 3, size, NULL);
   struct sw_host_step h = {
       .name = l->program->storages.v[t.storage].name,
@@ -217,9 +218,50 @@ static struct tensor windows(struct lower *l, struct tensor x, const struct wind
   *SW_PUSH(l->arena, &h.args) = int_list(l, p->dilation);
   *SW_PUSH(l->arena, &h.args) = int_list(l, p->padding);
   *SW_PUSH(l->arena, &h.args) = int_list(l, p->stride);
-  *SW_PUSH(l->arena, &h.results) = lw_view_of(lw_transpose(t, 1, 2));
+  *SW_PUSH(l->arena, &h.results) = lw_view_of(l->best ? lw_transpose(t, 1, 2) : t);
   lw_add_host_step(l, h);
   return t;
+}
+
+/* A reshape by the host, as the reference does it to weights and bias: the result has the default layout. */
+static struct tensor host_reshape(struct lower *l, struct tensor x, int rank, const int64_t *size)
+{
+  struct tensor t = lw_new(l, x.dtype, rank, size, NULL);
+  struct sw_host_step h = {
+      .name = l->program->storages.v[t.storage].name,
+      .target = "aten.reshape.default",
+      .node = l->node,
+      .why = "the weights of a convolution have their stick on the window: the host lays them out anew",
+  };
+  struct sw_host_arg shape = {.kind = SW_HOST_LIST, .n_list = rank, .list = SW_NEW_N(l->arena, struct sw_host_arg, rank)};
+  for (int d = 0; d < rank; d++)
+    shape.list[d] = (struct sw_host_arg){.kind = SW_HOST_LITERAL, .literal = {.kind = SW_ARG_INT, .i = size[d]}};
+  *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){.kind = SW_HOST_VIEW, .view = lw_view_of(x)};
+  *SW_PUSH(l->arena, &h.args) = shape;
+  *SW_PUSH(l->arena, &h.results) = lw_view_of(t);
+  lw_add_host_step(l, h);
+  return t;
+}
+
+/* The reference's way round: [O,C k k] by the columns as they are, [N,C k k,L]. */
+static struct tensor by_columns(struct lower *l, struct tensor x, struct tensor w, const struct tensor *bias,
+                                const struct window *p, const int64_t out[2])
+{
+  int64_t g = p->groups, k = w.size[1] * p->kernel[0] * p->kernel[1], o = w.size[0], n = x.size[0];
+  struct tensor c = windows(l, x, p, out), y;
+  if (l->failed)
+    return lw_unknown();
+  if (g == 1) {
+    y = lw_matmul(l, host_reshape(l, w, 2, (const int64_t[]){o, k}), c);
+    if (bias)
+      y = lw_binary(l, SW_OP_ADD, y, host_reshape(l, *bias, 3, (const int64_t[]){1, o, 1}));
+  } else {
+    struct tensor flat = host_reshape(l, w, 4, (const int64_t[]){1, g, o / g, k});
+    y = lw_matmul(l, flat, lw_reshape(l, c, 4, (const int64_t[]){n, g, k, out[0] * out[1]}));
+    if (bias)
+      y = lw_binary(l, SW_OP_ADD, y, host_reshape(l, *bias, 4, (const int64_t[]){1, g, o / g, 1}));
+  }
+  return lw_known(y) ? lw_reshape(l, y, 4, (const int64_t[]){n, o, out[0], out[1]}) : y;
 }
 
 /* [N,g,L,C/g k k] by [g,C/g k k,O/g], plus the bias: channels last, [N,g,L,O/g]. */
@@ -272,9 +314,9 @@ static struct tensor convolve(struct lower *l, struct tensor x, struct tensor w,
     return add_bias(l, sum_of_taps(l, x, w, &p, out), bias);
   }
   bool is_depthwise = p.groups == channels && p.groups == w.size[0] && p.groups > 1;
-  bool few = taps == 1 || (l->best && taps <= 9 && (is_depthwise || channels / p.groups >= 16));
-  if (!few && !is_depthwise)
-    return by_windows(l, x, w, bias, &p, out);
+  bool few = taps == 1 || (taps <= 9 && (is_depthwise || channels / p.groups >= 16));
+  if (!is_depthwise && (!few || !l->best))
+    return l->best ? by_windows(l, x, w, bias, &p, out) : by_columns(l, x, w, bias, &p, out);
   return add_bias(l, is_depthwise ? depthwise(l, x, w, &p, out) : sum_of_taps(l, x, w, &p, out), bias);
 }
 

@@ -292,6 +292,34 @@ static void name_ops(struct lower *l)
     p->storages.v[s].host_only = !on_device[s];
 }
 
+/* Device tensors have at most 6 dims (ops.md 8.20); dims of size 1 don't count in a tensor of our own. */
+static void limit_ranks(struct lower *l)
+{
+  enum { MAX_DEVICE_DIMS = 6 };
+  for (int i = 0; i < l->program->storages.n; i++) {
+    struct sw_storage *s = &l->program->storages.v[i];
+    if (s->host_only || s->rank <= MAX_DEVICE_DIMS)
+      continue;
+    int n = 0;
+    if (s->kind == SW_STORAGE_TEMPORARY || s->kind == SW_STORAGE_CONSTANT) {
+      for (int d = 0; d < s->rank; d++)
+        if (s->size[d] != 1) {
+          s->size[n] = s->size[d];
+          s->stride[n++] = s->stride[d];
+        }
+      s->rank = n;
+    }
+    if (s->rank <= MAX_DEVICE_DIMS)
+      continue;
+    struct sw_fault *f = sw_fault(l->job, SW_UNSUPPORTED, "a tensor of %d dims on the device", s->rank);
+    f->tensor = s->name;
+    f->advice = "join dims (reshape, flatten) before it";
+    f->has_limit = true;
+    f->value = s->rank;
+    f->limit = MAX_DEVICE_DIMS;
+  }
+}
+
 void lw_finish(struct lower *l)
 {
   bool *needed = SW_NEW_N(l->arena, bool, l->program->storages.n);
@@ -300,4 +328,5 @@ void lw_finish(struct lower *l)
     gather_host_steps(l);
   compact(l, needed);
   name_ops(l);
+  limit_ranks(l);
 }

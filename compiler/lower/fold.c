@@ -242,6 +242,34 @@ static void mark_use(void *ctx, int value)
   root->root_live = true;
 }
 
+/* Operands that the node may read instead of its own: before they were flattened, repeated or cut in halves (pattern.c).
+ * They must keep their elements until then. */
+static void extend_uses(struct lower *l, int node)
+{
+  const struct sw_node *n = &l->graph->nodes.v[node];
+  const struct lw_match *m = l->matches[node];
+  int from[SW_MAX_INPUTS], count = 0;
+  l->node = node;
+  if (m) {
+    from[count++] = m->k < 0 ? m->q : lw_unrepeated(l, m->k);
+    from[count++] = m->v < 0 ? m->q : lw_unrepeated(l, m->v);
+  } else if (!strcmp(n->target, "aten.cat.default")) {
+    from[count++] = lw_rotated_half(l, n);
+  } else if (!strcmp(n->target, "aten.mm.default") || !strcmp(n->target, "aten.bmm.default") ||
+             !strcmp(n->target, "aten.addmm.default") || !strcmp(n->target, "aten.scaled_dot_product_attention.default")) {
+    int kept = strcmp(n->target, "aten.bmm.default") ? 1 : 2;
+    bool heads = strstr(n->target, "attention") != NULL;
+    for (int k = 0; k < 3 && k < n->n_args; k++)
+      if (n->args[k].kind == SW_ARG_VALUE)
+        from[count++] = heads ? lw_unrepeated(l, n->args[k].value) : lw_unflattened(l, n->args[k].value, kept);
+  }
+  for (int k = 0; k < count; k++)
+    if (from[k] >= 0) {
+      struct lw_value *root = &l->values[l->values[from[k]].root];
+      root->last_use = root->last_use < node ? node : root->last_use;
+    }
+}
+
 static void find_live(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -268,6 +296,7 @@ static void find_live(struct lower *l)
       continue;
     struct use u = {l, i};
     const struct lw_match *m = l->matches[i];
+    extend_uses(l, i);
     if (!m) {
       lw_each_value(n->args, n->n_args, mark_use, &u);
       continue;
@@ -441,6 +470,12 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
     x[i] = lw_narrowed(x[i], dtype);
   for (int64_t i = 0; i < n; i++)
     uniform = uniform && memcmp(&x[i], &x[0], sizeof *x) == 0;
+  if (uniform && !l->best && n > 1 && (dtype == SW_F16 || dtype == SW_BF16 || dtype == SW_F32)) {
+    struct tensor t = lw_fill(l, x[0], dtype, v->rank, v->size, NULL); /* the reference writes it, ops.md 2.6 */
+    if (keep)
+      lw_cache(l, key, t);
+    return t;
+  }
   if (uniform && sw_dtype_is_float(dtype))
     return lw_expand(l, lw_scalar(l, x[0], dtype), v->rank, v->size);
   const char *name = dtype == own ? v->name : sw_arena_printf(l->arena, "%s:%s", v->name, sw_dtype_text(dtype));

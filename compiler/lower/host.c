@@ -58,11 +58,13 @@ struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h)
   return p;
 }
 
-static const char *reason(struct lower *l, bool host_float)
+static const char *reason(struct lower *l, int why)
 {
   if (l->node_constant[l->node])
     return "depends on constants only, but their values are not in the file: with weights this is folded";
-  if (host_float)
+  if (why == LW_HALF_ONLY)
+    return "the device computes this in float16 only, and the graph wants float32";
+  if (why == LW_HOST_FLOAT)
     return "works on float32 that comes from the host, whose lanes the device's casts would leave in another order";
   int64_t at = sw_map_get_str(&l->operations, lw_node(l)->target);
   if (at >= 0 && lw_operations[at].kind == LW_HOST && lw_operations[at].note)
@@ -70,7 +72,7 @@ static const char *reason(struct lower *l, bool host_float)
   return "the device has no such operation on these dtypes";
 }
 
-void lw_host(struct lower *l, int host_float)
+void lw_host(struct lower *l, int why)
 {
   const struct sw_node *n = lw_node(l);
   for (int r = 0; r < n->n_results; r++) {
@@ -86,7 +88,7 @@ void lw_host(struct lower *l, int host_float)
       return;
     }
   }
-  struct sw_host_step h = {.name = n->name, .target = n->target, .node = l->node, .why = reason(l, host_float)};
+  struct sw_host_step h = {.name = n->name, .target = n->target, .node = l->node, .why = reason(l, why)};
   for (int i = 0; i < n->n_args; i++) {
     const struct sw_arg *a = &n->args[i];
     bool keyword = n->schema && i < n->schema->n_args && n->schema->args[i].keyword_only;
@@ -122,7 +124,9 @@ struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype
       .name = l->program->storages.v[t.storage].name,
       .target = "aten._to_copy.default",
       .node = l->node,
-      .why = sw_arena_printf(l->arena, "the device has no cast from %s to %s", sw_dtype_torch(x.dtype), sw_dtype_torch(dtype)),
+      .why = x.dtype == SW_F32 && (dtype == SW_F16 || dtype == SW_BF16)
+                 ? "the device casts pairs of float32 sticks in its own order of lanes; this tensor comes from the host"
+                 : sw_arena_printf(l->arena, "the device has no cast from %s to %s", sw_dtype_torch(x.dtype), sw_dtype_torch(dtype)),
   };
   *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){.kind = SW_HOST_VIEW, .view = lw_view_of(x)};
   *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){

@@ -7,7 +7,7 @@
  * A node is looked up in the table of operations (operations.c) and its function appends ops through the vocabulary of
  * lower.h. In-place overloads run as their functional twins; the result is then written into the tensor, see
  * write_back(). */
-#include "compiler/lower/lower.h"
+#include "compiler/lower/families.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +114,13 @@ static bool is_host_float(struct lower *l)
   return any && sw_eval_knows(n->target);
 }
 
+/* Float32 that is not computed in fp16 (narrow.c). */
+static bool is_float32_only(struct lower *l)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  return v && v->kind == SW_VALUE_TENSOR && v->dtype == SW_F32 && lw_result_dtype(l, 0) == SW_F32;
+}
+
 /* Folded nodes that are lowered all the same: a view of a buffer stays a view, without a second copy of the buffer's
  * elements; and the reference writes a tensor that is full of one number (ops.md 2.6). */
 static bool stays(struct lower *l, const struct lw_operation *op)
@@ -152,7 +159,9 @@ static void run_node(struct lower *l, int node)
   } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_load_time_work(l)) {
     lw_host(l, 0);
   } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_host_float(l)) {
-    lw_host(l, 1);
+    lw_host(l, LW_HOST_FLOAT);
+  } else if (l->best && op->half_only && op->run != lw_op_cast && is_float32_only(l) && !lw_is_product(op)) {
+    lw_host(l, LW_HALF_ONLY);
   } else {
     op->run(l, op->param);
     if (lw_node_writes(l, node))
@@ -199,6 +208,8 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
   if (job->faults.n > faults)
     return job->worst;
   lw_finish(l);
+  if (job->faults.n > faults)
+    return job->worst;
 #ifndef NDEBUG
   SW_TRY(sw_program_verify(job, l->program, "lower"));
 #endif

@@ -49,6 +49,8 @@ struct lw_operation {
 
 /* Each element of the result depends on the elements at its own place alone. */
 bool lw_is_elementwise(const struct lw_operation *o);
+/* Matrix products and what is made of them: too much work for the host. */
+bool lw_is_product(const struct lw_operation *o);
 extern const struct lw_operation lw_operations[];
 extern const int lw_n_operations;
 
@@ -251,8 +253,9 @@ bool lw_is_last_use(struct lower *l, int value, int storage);
 
 /* -- host steps (host.c) -- */
 
-/* The node at work as a host step: all its results. host_float: because its operands are float32 from the host. */
-void lw_host(struct lower *l, int host_float);
+/* The node at work as a host step: all its results. */
+enum { LW_NO_FUNCTION, LW_HOST_FLOAT, LW_HALF_ONLY }; /* why */
+void lw_host(struct lower *l, int why);
 struct sw_view lw_view_of(struct tensor t);
 struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */

@@ -167,7 +167,7 @@ const struct lw_operation lw_operations[] = {
     {"aten.var_mean.dim", DECOMPOSED, lw_op_moments, LW_VAR_MEAN, "mean sub mul mean mul", NULL, false},
     {"aten.linalg_vector_norm.default", DECOMPOSED, lw_op_norm, 0, "mul sum sqrt", "orders 1, 2, inf, -inf", false},
     {"aten.logsumexp.default", DECOMPOSED, lw_op_logsumexp, 0, "max sub exp sum log add", "fp16", true},
-    {"aten.topk.default", DEVICE, lw_op_topk, 0, "topkvalue", "on the host when the positions are read, for the smallest, and above 128", false},
+    {"aten.topk.default", DEVICE, lw_op_topk, 0, "topkvalue", "on the host for the smallest, above 128, and when the positions are read (torch-spyre: topkindex, up to 1024 elements)", false},
     {"aten.argmax.default", HOST, lw_host, 0, "host", NO_FUNCTION, false},
     {"aten.argmin.default", HOST, lw_host, 0, "host", NO_FUNCTION, false},
     {"aten.cumsum.default", HOST, lw_host, 0, "host", NO_FUNCTION, false},
@@ -377,6 +377,15 @@ bool lw_is_elementwise(const struct lw_operation *o)
                                 lw_op_masked_fill, lw_op_rsub, lw_op_clamp, lw_op_pow, lw_op_cast, lw_op_clone, lw_op_contiguous};
   for (size_t i = 0; i < sizeof elementwise / sizeof elementwise[0]; i++)
     if (o->run == elementwise[i])
+      return true;
+  return false;
+}
+
+bool lw_is_product(const struct lw_operation *o)
+{
+  lw_fn *const products[] = {lw_op_matmul, lw_op_linear, lw_op_addmm, lw_op_einsum, lw_op_scaled_mm, lw_op_convolution, lw_op_sdpa};
+  for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
+    if (o->run == products[i])
       return true;
   return false;
 }

@@ -83,7 +83,6 @@ static struct tensor spread(struct lower *l, struct tensor scalar, struct tensor
   return lw_fill(l, l->program->storages.v[scalar.storage].fill, scalar.dtype, like.rank, like.size, NULL);
 }
 
-/* The result's shape even when the operands are smaller (all of them numbers or 0-d). */
 static void set0(struct lower *l, struct tensor t)
 {
   enum sw_dtype want = lw_result_dtype(l, 0);
@@ -300,6 +299,20 @@ static struct tensor scaled(struct lower *l, struct tensor y, double alpha)
   return lw_binary(l, SW_OP_MUL, y, spread(l, lw_scalar(l, alpha, y.dtype), y));
 }
 
+/* The reference's integers (ops.md 1.6): to float32 on the host, the op on the device, back on the host. */
+static void run_int64(struct lower *l, enum sw_device_op op)
+{
+  const struct sw_node *n = lw_node(l);
+  sw_warn(l->job, "%s: int64 runs in float32, which is exact up to 2^24 only; profile best computes it on the host", n->name);
+  struct tensor in[2];
+  for (int i = 0; i < 2; i++)
+    in[i] = lw_argument(l, &n->args[i], SW_F32);
+  if (lw_given(l, "alpha"))
+    in[1] = scaled(l, in[1], lw_real(l, "alpha"));
+  struct tensor y = lw_pointwise(l, op, SW_F32, 2, in);
+  lw_set(l, 0, lw_known(y) ? lw_host_cast(l, y, SW_I64) : y);
+}
+
 static bool is_power_of_two(const struct sw_arg *a)
 {
   int exponent;
@@ -314,6 +327,10 @@ void lw_op_binary(struct lower *l, int op)
   if (t == SW_BOOL && (op == SW_OP_ADD || op == SW_OP_MUL || op == SW_OP_MAXIMUM || op == SW_OP_MINIMUM)) {
     struct tensor a = argument(l, n->args[0].name, SW_BOOL), b = argument(l, n->args[1].name, SW_BOOL);
     lw_set(l, 0, lw_binary(l, op == SW_OP_ADD ? SW_OP_MAXIMUM : (enum sw_device_op)op, a, b));
+    return;
+  }
+  if (t == SW_I64 && !l->best) {
+    run_int64(l, (enum sw_device_op)op);
     return;
   }
   if (!computes(t)) {

@@ -167,30 +167,43 @@ void lw_op_logsumexp(struct lower *l, int unused)
   lw_set(l, 0, s);
 }
 
-/* Values and positions are two searches; positions come as floats, so they are made on the host unless unread.
- * Reference: ops.md 4.3 (limits), layouts.md 4.10. */
-void lw_op_topk(struct lower *l, int unused)
+/* One search: k values along dim, or their positions. */
+static struct tensor search(struct lower *l, enum sw_device_op op, struct tensor x, int dim, const int64_t *size)
 {
-  (void)unused;
-  int64_t k = lw_int(l, "k");
-  if (lw_wanted(l, 1) || !lw_bool(l, "largest") || k > 128) {
-    lw_host(l, 0);
-    return;
-  }
-  struct tensor x;
-  if (!operand(l, &x))
-    return;
-  int dim = lw_dim(lw_int(l, "dim"), x.rank);
-  struct tensor out = lw_new_like(l, x.dtype, x.rank, lw_value(l, 0)->size, 0, NULL), nest = out;
-  struct tensor in = x;
+  struct tensor out = lw_new(l, x.dtype, x.rank, size, NULL), nest = out, in = x;
   int64_t range[SW_MAX_RANK];
   for (int d = 0; d < x.rank; d++)
-    range[d] = out.size[d];
+    range[d] = size[d];
   range[x.rank] = x.size[dim];
   in.rank = nest.rank = x.rank + 1;
   in.stride[x.rank] = x.stride[dim];
   in.stride[dim] = 0;
   nest.stride[x.rank] = 0;
-  lw_nest(l, SW_OP_TOPKVALUE, SW_ROLE_PLAIN, x.rank, x.rank + 1, range, nest, 1, &in);
-  lw_set(l, 0, out);
+  lw_nest(l, op, SW_ROLE_PLAIN, x.rank, x.rank + 1, range, nest, 1, &in);
+  return out;
+}
+
+/* Values and positions are two searches. Positions come as fp16 numbers, exact up to 1024 on the device, and the host makes
+ * integers of them; in profile best, and for larger dims, the host does the whole node when positions are read.
+ * Reference: ops.md 4.3 (limits), layouts.md 4.10. */
+void lw_op_topk(struct lower *l, int unused)
+{
+  (void)unused;
+  int64_t k = lw_int(l, "k");
+  const struct sw_value *v = lw_value(l, 0) ? lw_value(l, 0) : lw_value(l, 1), *positions = lw_value(l, 1);
+  struct tensor x = lw_tensor(l, "self");
+  int dim = lw_dim(lw_int(l, "dim"), x.rank);
+  bool read = lw_wanted(l, 1), exact = lw_known(x) && x.size[dim] <= 1024;
+  if (!lw_bool(l, "largest") || k > 128 || (read && (l->best || !exact)) || !computes(x.dtype)) {
+    lw_host(l, 0);
+    return;
+  }
+  if (!lw_known(x) || !v) {
+    lw_set(l, 0, x);
+    return;
+  }
+  if (lw_wanted(l, 0))
+    lw_set(l, 0, search(l, SW_OP_TOPKVALUE, x, dim, v->size));
+  if (read)
+    lw_set(l, 1, lw_host_cast(l, search(l, SW_OP_TOPKINDEX, x, dim, v->size), positions->dtype));
 }

@@ -19,20 +19,25 @@ static void strides_of(const struct sw_work *w, const int64_t *split, int64_t *s
   }
 }
 
-/* Whether a device dim is walked from end to end by one variable, in steps of one (or of a stick), so that equal slices
- * of the variable are equal slices of the dim. Gives the variable, -1 for a dim of one position. */
-static bool is_whole_walk(const struct sw_work *w, const struct sw_work_tensor *t, int dim, int *var)
+/* The variable that alone walks a device dim from end to end, in steps of one (or of a stick), so that equal slices of
+ * the variable are equal slices of the dim; -1: none does. */
+static int whole_walk(const struct sw_work *w, const struct sw_work_tensor *t, int dim)
 {
   const struct sw_coord *c = &t->coord[dim];
   const struct sw_term *term = &c->term[0];
-  *var = c->n ? term->loop : -1;
-  if (c->constant || c->index)
-    return false;
-  if (!c->n)
-    return t->device_size[dim] == 1;
+  if (c->n != 1 || c->constant || c->index || term->mod || term->num != 1)
+    return -1;
   int64_t den = w->var[term->loop].eps && term->den > 1 ? t->device_size[t->rank - 1] : 1;
-  return c->n == 1 && !term->mod && term->num == 1 && term->den == den &&
-         t->device_size[dim] == (w->var[term->loop].size + den - 1) / den;
+  bool whole = term->den == den && t->device_size[dim] == (w->var[term->loop].size + den - 1) / den;
+  return whole ? term->loop : -1;
+}
+
+static bool is_cut(const struct sw_coord *c, const int64_t *split)
+{
+  bool cut = c->index;
+  for (int i = 0; i < c->n; i++)
+    cut |= split[c->term[i].loop] > 1;
+  return cut;
 }
 
 void sw_part_of(const struct sw_work *w, const struct sw_work_tensor *t, const int64_t *split, struct sw_part *out)
@@ -44,13 +49,14 @@ void sw_part_of(const struct sw_work *w, const struct sw_work_tensor *t, const i
   if (t->coord[t->rank - 1].constant)
     out->broken = "a stick is read in part";
   for (int d = 0; d < t->rank - 1 && !out->broken; d++) {
-    int v;
-    if (!is_whole_walk(w, t, d, &v) || (v >= 0 && (seen[v] || t->device_size[d] % split[v]))) {
+    if (!is_cut(&t->coord[d], split))
+      continue; /* every core has all of it */
+    int v = whole_walk(w, t, d);
+    if (v < 0 || seen[v] || t->device_size[d] % split[v]) {
       out->broken = "a dim is walked in part or in steps";
-    } else if (v >= 0) {
+    } else {
       seen[v] = true;
-      if (split[v] > 1)
-        out->cut[out->n++] = (struct sw_cut){d, split[v], stride[v]};
+      out->cut[out->n++] = (struct sw_cut){d, split[v], stride[v]};
     }
   }
   for (int v = 0; v < w->n_vars && !out->broken; v++)

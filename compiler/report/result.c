@@ -123,6 +123,7 @@ static void write_conversions(struct sw_jw *w, const struct sw_report *r)
     else
       sw_jw_null(w);
     sw_jw_kstr(w, "reason", c->reason);
+    sw_jw_kstr(w, "advice", c->advice);
     sw_jw_end_object(w);
   }
   sw_jw_end_array(w);
@@ -202,6 +203,7 @@ static void write_solver(struct sw_jw *w, const struct sw_report *r)
   sw_jw_kint(w, "islands", c->n_islands);
   sw_jw_kint(w, "distinct", c->n_distinct);
   sw_jw_kint(w, "eliminated", c->n_eliminated);
+  sw_jw_kint(w, "pruned", c->n_pruned);
   sw_jw_kint(w, "glpk_calls", c->n_glpk_calls);
   sw_jw_kint(w, "glpk_nodes", c->n_glpk_nodes);
   sw_jw_kint(w, "max_width", c->max_width);

@@ -38,6 +38,8 @@ static void write_conversions(const struct sw_report *r, struct sw_buf *out)
     sw_buf_puts(out, " -> ");
     layout_sizes(out, r->program->storages.v[v->copy].layout);
     sw_buf_printf(out, " %s elements: %s\n", n, v->reason ? v->reason : "");
+    if (v->advice)
+      sw_buf_printf(out, "    advice: %s\n", v->advice);
   }
   if (c->conversions.n > MOST)
     sw_buf_printf(out, "  and %d more (result.json has all)\n", c->conversions.n - MOST);

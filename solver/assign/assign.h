@@ -151,6 +151,7 @@ struct sw_assign_certificate {
 
 struct sw_assign_stats {
   int variables, labels, presolved, islands, distinct, eliminated, glpk_calls, max_width;
+  int64_t pruned;           /* states that a beam dropped */
   int64_t glpk_nodes, work; /* work: table entries, states and nodes, what the budget counts */
 };
 

@@ -250,7 +250,6 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
   size_t cells = made * (size_t)w.n_cells + 1;
   int *room[2] = {SW_NEW_N(scratch, int, cells), SW_NEW_N(scratch, int, cells)};
   states[0].cells = room[1];
-  bool dropped = false;
   for (int v = 0; v < w.n && n_states; v++) {
     int n = 0;
     memset(table, -1, cap * sizeof *table);
@@ -279,7 +278,7 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
         }
       }
     qsort(next, (size_t)n, sizeof *next, by_key);
-    dropped |= n > width;
+    r->stats.pruned += n > width ? n - width : 0;
     n_states = n < width ? n : width;
     memcpy(states, next, (size_t)n_states * sizeof *states);
     steps[v] = SW_NEW_N(scratch, struct step, n_states);
@@ -289,13 +288,13 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
     if (sw_cancelled(job)) {
       r->stopped_by = SW_ASSIGN_STOP_CANCELLED;
       n_states = 0;
-      dropped = true;
     }
   }
   int *labels = n_states ? SW_NEW_N(job->arena, int, w.n) : NULL, best = 0;
   for (int s = 1; s < n_states; s++)
     if (states[s].cost < states[best].cost)
       best = s;
+  bool dropped = r->stats.pruned || r->stopped_by != SW_ASSIGN_STOP_NONE;
   /* Nobody dropped: the cost is the optimum, though maybe not with the smallest labels. */
   r->status = n_states ? SW_ASSIGN_FEASIBLE : dropped ? SW_ASSIGN_UNKNOWN : SW_ASSIGN_INFEASIBLE;
   r->bound = n_states && !dropped ? states[best].cost : 0;

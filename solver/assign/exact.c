@@ -260,6 +260,19 @@ static void one_island(struct exact *x, int index)
   sw_arena_free(scratch);
 }
 
+/* The budget ended before there was a vector: what greedy or a beam finds is better than nothing. */
+static const int *any_vector(struct sw_job *job, const struct sw_assign_problem *p, struct sw_assign_result *r)
+{
+  struct sw_assign_options cheap = sw_assign_defaults();
+  struct sw_assign_result other = {0};
+  const int *labels = sw_assign__greedy(job, p, &cheap, &other);
+  if (!labels)
+    labels = sw_assign__beam(job, p, &cheap, &other);
+  if (labels)
+    r->status = SW_ASSIGN_FEASIBLE;
+  return labels;
+}
+
 const int *sw_assign__exact(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
                             struct sw_assign_result *r)
 {
@@ -299,5 +312,6 @@ const int *sw_assign__exact(struct sw_job *job, const struct sw_assign_problem *
   }
   r->certificate.width = r->stats.max_width;
   sw_arena_free(x.arena);
-  return labels;
+  bool ran_out = r->status == SW_ASSIGN_UNKNOWN && r->stopped_by != SW_ASSIGN_STOP_CANCELLED;
+  return ran_out ? any_vector(job, p, r) : labels;
 }

@@ -133,6 +133,36 @@ static double fold(enum sw_device_op op, double sum, double x)
   return op == SW_OP_MAX ? fmax(sum, x) : op == SW_OP_MIN ? fmin(sum, x) : op == SW_OP_PROD ? sum * x : sum + x;
 }
 
+/* The last loop is searched; the written loop that the input does not depend on counts the results. */
+static void run_topk(struct machine *m, const struct sw_op *op)
+{
+  int64_t at[SW_MAX_LOOPS] = {0}, n = 1;
+  int last = op->n_loops - 1;
+  for (int d = 0; d < last; d++)
+    n *= op->range[d];
+  double *out = storage_cells(m, op->out.storage), *in = storage_cells(m, op->in[0].storage);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t from = op->in[0].offset, to = op->out.offset, k = 0;
+    for (int d = 0; d < last; d++) {
+      from += op->in[0].step[d] * at[d];
+      to += op->out.step[d] * at[d];
+      k = op->in[0].step[d] == 0 ? at[d] : k;
+    }
+    for (int64_t r = 0; r < op->range[last]; r++) {
+      double x = in[from + r * op->in[0].step[last]];
+      int64_t before = 0; /* elements in front of this one when sorted */
+      for (int64_t s = 0; s < op->range[last]; s++) {
+        double y = in[from + s * op->in[0].step[last]];
+        before += y > x || (y == x && s < r);
+      }
+      if (before == k)
+        out[to] = op->op == SW_OP_TOPKVALUE ? x : (double)r;
+    }
+    for (int d = last - 1; d >= 0 && ++at[d] == op->range[d]; d--)
+      at[d] = 0;
+  }
+}
+
 static void run_op(struct machine *m, const struct sw_op *op)
 {
   int64_t at[SW_MAX_LOOPS] = {0}, n = 1, inner = 1;
@@ -143,9 +173,8 @@ static void run_op(struct machine *m, const struct sw_op *op)
   bool reduces = sw_device_op_is_reduction(op->op);
   double *out = storage_cells(m, op->out.storage);
   double sum = 0, squares = 0;
-  if (op->op == SW_OP_TOPKVALUE) {
-    m->failed = true;
-    m->why = "topk";
+  if (op->op == SW_OP_TOPKVALUE || op->op == SW_OP_TOPKINDEX) {
+    run_topk(m, op);
     return;
   }
   for (int64_t i = 0; i < n; i++) {
@@ -234,6 +263,11 @@ static void run_host(struct machine *m, const struct sw_host_step *h)
   const struct sw_node *n = &g->nodes.v[h->node];
   if (!strcmp(h->target, "aten.im2col.default")) {
     run_columns(m, h);
+    return;
+  }
+  if (!strcmp(h->target, "aten.reshape.default") && h->name != n->name) {
+    struct sw_tensor t = get(m, &h->args.v[0].view, SW_F64);
+    memcpy(storage_cells(m, h->results.v[0].storage), t.cells->real, (size_t)t.cells->n * sizeof(double));
     return;
   }
   if (!strcmp(h->target, "aten._to_copy.default") && h->name != n->name) { /* a cast of our own */

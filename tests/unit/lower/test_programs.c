@@ -172,7 +172,7 @@ static void all_unsupported_nodes_are_named(void **state)
   struct fixture f;
   assert_int_equal(lower(&f, SW_PROFILE_BEST,
                          "%x : f32[4,4] = input\n%y : f32[4,4] = input\n%a : f32[4,4] = aten.mm.default(%x, %y)\n"
-                         "%b : f32[4,4] = aten.tanh.default(%x)\n%c : f32[4,4] = aten.add.Tensor(%a, %b)\nreturn %c\n"),
+                         "%b : f32[4,4] = aten.mm.default(%y, %x)\n%c : f32[4,4] = aten.add.Tensor(%a, %b)\nreturn %c\n"),
                    SW_UNSUPPORTED);
   assert_int_equal(f.job.faults.n, 2);
   assert_string_equal(f.job.faults.v[0].node, "a");

@@ -1,0 +1,46 @@
+"""A worker that dies: a problem document, a note that reproduces it, and a daemon that goes on. What a worker may not do."""
+import json, os, pathlib, re, signal, sys, tempfile, threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from daemon import GOOD, SWD, TEXT, Daemon, chain, check, finish, problem, until
+
+LONG = chain(30000)
+# A sanitizer's run-time opens files of its own, so such a build has no filter.
+SANITIZED = b"__asan_init" in pathlib.Path(SWD).read_bytes() or b"__tsan_init" in pathlib.Path(SWD).read_bytes()
+
+with tempfile.TemporaryDirectory() as t, Daemon("--workers", "1", "--store", t + "/s.db", "--memory-mb", "600") as d:
+    bug = signal.SIGABRT if SANITIZED else signal.SIGSEGV  # a sanitizer would report the latter
+    for how in (bug, signal.SIGKILL):
+        answers = []
+        asks = threading.Thread(target=lambda: answers.append(
+            d.ask("POST", f"/compile?cores={int(how)}", LONG, X_Client="one", **TEXT)))
+        asks.start()
+        (worker,) = until("a worker runs", d.children)
+        if how == bug:
+            status = pathlib.Path(f"/proc/{worker}/status").read_text
+            until("the worker has limits", lambda: "NoNewPrivs:\t1" in status())
+            if not SANITIZED:
+                until("and a filter", lambda: "Seccomp:\t2" in status())
+                check("nothing is open but 0, 1, 2", sorted(os.listdir(f"/proc/{worker}/fd")), ["0", "1", "2"])
+                limits = pathlib.Path(f"/proc/{worker}/limits").read_text()
+                check("address space", re.search(r"Max address space\s+(\d+)", limits).group(1), str(856 << 20))
+        os.kill(worker, how)
+        asks.join(60)
+        problem(f"killed by {how.name}", answers[0], 500, "internal")
+        notes = [json.loads(p.read_text()) for p in pathlib.Path(t, "s.db.aside").glob("*.json")]
+        (note,) = [n for n in notes if n.get("signal", int(how)) == how and f"cores={int(how)}" in n["parameters"]]
+        check("what it was", (note["verb"], note["parameters"]), ("compile", [f"cores={int(how)}"]))
+        check("its body", pathlib.Path(t, "s.db.aside", note["id"] + ".body").read_bytes() == LONG, True)
+        check("the daemon goes on", d.ask("POST", "/compile", GOOD, **TEXT)[0], 200)
+    check("deaths are counted", d.metric("worker_deaths_total"), 2)
+    check("a job whose worker dies", d.wait(d.job("/compile?cores=3", LONG, **TEXT), "running")["state"], "running")
+    os.kill(until("a worker runs", d.children)[0], signal.SIGKILL)
+    until("the third death", lambda: d.metric("worker_deaths_total") == 3)
+    check("exit code", d.stop(), 0)
+
+if not SANITIZED:
+    with Daemon("--memory-mb", "1") as d:
+        problem("not enough memory", d.ask("POST", "/compile", chain(2000), **TEXT), 413, "limit")
+    with Daemon("--compile-seconds", "1") as d:
+        problem("not enough time", d.ask("POST", "/compile", LONG + b"\n", **TEXT), 504, "deadline")
+finish()

@@ -1,0 +1,119 @@
+"""The store's file: results and jobs are there after a restart and after kill -9, what is damaged is not given out,
+the limit holds, and one file has one daemon."""
+import http.client, json, os, pathlib, random, signal, sqlite3, subprocess, sys, tempfile, threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from daemon import GOOD, SWD, TEXT, Daemon, check, finish, until
+
+KILLS = int(os.environ.get("SW_KILLS", 8))
+
+
+def graph(k):
+    """Path and body of one of many small pieces of work."""
+    return f"/compile?cores={k // 12 + 1}", GOOD.replace(b"128", b"%d" % (64 + k % 12))
+
+
+with tempfile.TemporaryDirectory() as t:
+    store = t + "/store.db"
+    with Daemon("--store", store) as d:
+        first = d.ask("POST", "/compile", GOOD, **TEXT)
+        job = d.job("/compile?solver=beam", GOOD, **TEXT)
+        ended = d.wait(job, "done")
+        failed_job = d.job("/compile", b"%a : f16[64] = my.op.default()\nreturn %a\n", **TEXT)
+        failure = d.wait(failed_job, "failed")
+        check("exit code", d.stop(), 0)
+    with Daemon("--store", store) as d:
+        again = d.ask("POST", "/compile", GOOD, **TEXT)
+        check("the same bytes after a restart", (again[0], again[2], again[1]["ETag"]), (200, first[2], first[1]["ETag"]))
+        check("without computing", (d.metric("cache_hits_total"), d.metric("cache_misses_total")), (1, 0))
+        check("files too", d.ask("GET", first[1]["Location"] + "/files/manifest.json")[0], 200)
+        check("an ended job", [d.state(job)[k] for k in ("state", "result")], ["done", ended["result"]])
+        check("a failed job", d.state(failed_job)["problem"]["errors"], failure["problem"]["errors"])
+        second = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", store], capture_output=True, text=True, timeout=60)
+        check("one daemon a store", (second.returncode, "another daemon" in second.stderr), (74, True))
+
+    # one bit of a stored file changes
+    db = sqlite3.connect(store)
+    where = first[1]["Location"].split("/")[2]
+    bytes_, = db.execute("SELECT bytes FROM files WHERE result = ? AND path = 'result.json'", (where,)).fetchone()
+    db.execute("UPDATE files SET bytes = ? WHERE result = ? AND path = 'result.json'",
+               (bytes([bytes_[0] ^ 1]) + bytes_[1:], where))
+    db.commit()
+    db.close()
+    with Daemon("--store", store) as d:
+        check("a damaged result is not given out", d.ask("GET", first[1]["Location"])[0], 404)
+        check("it is counted", d.metric("store_damaged_total"), 1)
+        check("and computed again", d.ask("POST", "/compile", GOOD, **TEXT)[2], first[2])
+
+    # room for a few results only
+    small = t + "/small.db"
+    with Daemon("--store", small, "--store-mb", "1", "--cache-mb", "1") as d:
+        places = [d.ask("POST", *graph(k), **TEXT)[1]["Location"] for k in range(0, 24 * 12, 12)]
+        check("the limit holds", 0 < d.metric("store_bytes") <= 1 << 20, True)
+        check("the newest is there, the oldest is not", (d.ask("GET", places[-1])[0], d.ask("GET", places[0])[0]), (200, 404))
+
+    # a file that can't be
+    for path in ("/proc/no/store.db", t):
+        run = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60)
+        check("no store at " + path, (run.returncode, "store" in run.stderr), (74, True))
+
+    # killed again and again while it works
+    store = t + "/killed.db"
+    rnd = random.Random(5)
+    answers, jobs = {}, {}
+    for kill in range(KILLS):
+        with Daemon("--store", store, "--jobs", "100000") as d:
+            def work(seed):
+                r = random.Random(seed)
+                while True:
+                    k = r.randrange(384)
+                    path, body = graph(k)
+                    try:
+                        if r.random() < .5:
+                            a = d.ask("POST", path, body, **TEXT)
+                            if a[0] == 200:
+                                answers.setdefault(k, set()).add(a[2])
+                        else:
+                            a = d.ask("POST", path, body, Prefer="respond-async", **TEXT)
+                            if a[0] == 202:
+                                jobs[a[1]["Location"]] = k
+                    except (OSError, http.client.HTTPException):
+                        return
+            threads = [threading.Thread(target=work, args=(kill * 10 + n,)) for n in range(3)]
+            for th in threads:
+                th.start()
+            if kill % 2:
+                until("a worker is at work", d.children, 10)
+            threading.Event().wait(rnd.random() * 0.6)
+            d.process.send_signal(signal.SIGKILL)
+            d.process.wait()
+            for th in threads:
+                th.join()
+    wanted = {}
+    with Daemon() as d:
+        for k in set(answers) | set(jobs.values()):
+            path, body = graph(k)
+            wanted[k] = d.ask("POST", path, body, **TEXT)[2]
+    check("killed daemons answered rightly", [k for k, a in answers.items() if a != {wanted[k]}], [])
+    db = sqlite3.connect(store)
+    check("the file is whole", db.execute("PRAGMA integrity_check").fetchone()[0], "ok")
+    db.close()
+    with Daemon("--store", store, "--jobs", "100000") as d:
+        lost = []
+        for job, k in jobs.items():
+            if d.ask("GET", job)[0] != 200:
+                lost.append(job)
+                continue
+            j = d.wait(job, "done", "failed")
+            if j["state"] == "failed":  # after three daemons; then it says so
+                check("an honest failure", "service ended" in j["problem"]["detail"], True)
+            elif d.ask("GET", j["result"])[2] != wanted[k]:
+                lost.append(job)
+        check(f"accepted jobs lost of {len(jobs)}", lost, [])
+        check("there were some", len(jobs) > KILLS and len(answers) > 3, True)
+        check("nothing damaged", d.metric("store_damaged_total"), 0)
+        check("no body left", until("bodies go", lambda: not os.listdir(store + ".bodies")), True)
+        check("exit code", d.stop(), 0)
+    print(f"{KILLS} kills, {len(jobs)} jobs accepted, {sum(map(len, answers.values()))} answers")
+
+finish()
