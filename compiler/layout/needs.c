@@ -185,6 +185,9 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
     return "its rows end in half a pair of float32 sticks";
   if (!arrangement_fits(op, from, seen, to))
     return "its lanes are in another order (element arrangement)";
+  if (op->op == SW_OP_MATMULFP8 && input == 1 && from->arrangement != SW_EA_QFP8WT)
+    return "the matrix unit takes an fp8 operand here only as the device's qfp8wt makes it, in sticks of 2 x 64 and K in whole "
+           "128; a loaded one is in sticks of 128";
   if (!changes_format(op) && op->op != SW_OP_MATMULFP8 && s->loop >= 0 && s->loop == to_seen->stick.loop &&
       sw_format_eps(from->format) != sw_format_eps(to->format))
     return "sticks of different numbers of elements";

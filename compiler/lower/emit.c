@@ -318,6 +318,16 @@ static bool half(enum sw_dtype t)
   return t == SW_F16 || t == SW_BF16;
 }
 
+/* Float32 that the host casts to fp16. What a host step made has its lanes in host order, see is_host_float(). What is
+ * loaded with an odd number of sticks in a row has half a pair at the end, and the device's cast takes pairs: a scalar,
+ * 96 elements, but not 64 or 100. */
+static bool is_cast_by_host(struct lower *l, struct tensor x)
+{
+  const struct sw_storage *s = &l->program->storages.v[x.storage];
+  int64_t row = s->rank ? s->size[s->rank - 1] : 1;
+  return l->best && (lw_storage(l, x.storage)->by_host || (s->kind != SW_STORAGE_TEMPORARY && row > 0 && (row - 1) / 32 % 2 == 0));
+}
+
 struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
 {
   if (!lw_known(x) || x.dtype == dtype)
@@ -337,8 +347,8 @@ struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
     return lw_pointwise(l, SW_OP_IDENTITY, dtype, 1, &x);
   if (half(from) && dtype == SW_F32 && !loaded_bool)
     return lw_pointwise(l, SW_OP_DL16TOFP32, dtype, 1, &x);
-  if (from == SW_F32 && half(dtype) && l->best && lw_storage(l, x.storage)->by_host)
-    return lw_host_cast(l, x, dtype); /* its lanes are in host order, see is_host_float() */
+  if (from == SW_F32 && half(dtype) && is_cast_by_host(l, x))
+    return lw_host_cast(l, x, dtype);
   if (from == SW_F32 && half(dtype))
     return lw_pointwise(l, SW_OP_FP32TODL16, dtype, 1, &x);
   if (from == SW_F8E4M3 && dtype == SW_F16)

@@ -48,7 +48,7 @@ lw_fn lw_op_clone, lw_op_contiguous, lw_op_cast, lw_op_type_as, lw_op_copy, lw_o
 struct tensor lw_writable(struct lower *l, const struct sw_arg *a);
 
 /* index.c */
-lw_fn lw_op_embedding, lw_op_index, lw_op_index_select, lw_op_index_put, lw_op_index_copy, lw_op_gather, lw_op_flip;
+lw_fn lw_op_embedding, lw_op_index, lw_op_index_select, lw_op_index_put, lw_op_index_copy, lw_op_flip;
 
 /* convolution.c */
 lw_fn lw_op_convolution, lw_op_avg_pool, lw_op_adaptive_avg_pool, lw_op_max_pool;

@@ -149,6 +149,19 @@ static bool is_random(const char *target)
          strstr(target, "bernoulli") || strstr(target, "multinomial");
 }
 
+/* The reference folds uniform tensors through pointwise ops, but reduces them on the device
+ * (restickify case amax_full). */
+static bool is_reduced_on_device(const struct lower *l, const struct sw_node *n)
+{
+  static const char *const reductions[] = {"aten.amax.default", "aten.amin.default", "aten.sum.dim_IntList", "aten.mean.dim"};
+  if (l->best || n->n_results != 1 || n->results[0] < 0 || l->graph->values.v[n->results[0]].dtype != SW_F16)
+    return false;
+  for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++)
+    if (!strcmp(n->target, reductions[i]))
+      return true;
+  return false;
+}
+
 static void find_constants(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -184,7 +197,7 @@ static void find_constants(struct lower *l)
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
           s.all = s.all && g->values.v[n->results[r]].kind == SW_VALUE_TENSOR;
-      s.all = s.all && is_static_or_leading(l, n);
+      s.all = s.all && is_static_or_leading(l, n) && !is_reduced_on_device(l, n);
       l->node_constant[i] = s.all;
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
@@ -242,6 +255,34 @@ static void mark_use(void *ctx, int value)
   root->root_live = true;
 }
 
+/* Operands that the node may read instead of its own: before they were flattened, repeated or cut in halves (pattern.c).
+ * They must keep their elements until then. */
+static void extend_uses(struct lower *l, int node)
+{
+  const struct sw_node *n = &l->graph->nodes.v[node];
+  const struct lw_match *m = l->matches[node];
+  int from[SW_MAX_INPUTS], count = 0;
+  l->node = node;
+  if (m) {
+    from[count++] = m->k < 0 ? m->q : lw_unrepeated(l, m->k);
+    from[count++] = m->v < 0 ? m->q : lw_unrepeated(l, m->v);
+  } else if (!strcmp(n->target, "aten.cat.default")) {
+    from[count++] = lw_rotated_half(l, n);
+  } else if (!strcmp(n->target, "aten.mm.default") || !strcmp(n->target, "aten.bmm.default") ||
+             !strcmp(n->target, "aten.addmm.default") || !strcmp(n->target, "aten.scaled_dot_product_attention.default")) {
+    int kept = strcmp(n->target, "aten.bmm.default") ? 1 : 2;
+    bool heads = strstr(n->target, "attention") != NULL;
+    for (int k = 0; k < 3 && k < n->n_args; k++)
+      if (n->args[k].kind == SW_ARG_VALUE)
+        from[count++] = heads ? lw_unrepeated(l, n->args[k].value) : lw_unflattened(l, n->args[k].value, kept);
+  }
+  for (int k = 0; k < count; k++)
+    if (from[k] >= 0) {
+      struct lw_value *root = &l->values[l->values[from[k]].root];
+      root->last_use = root->last_use < node ? node : root->last_use;
+    }
+}
+
 static void find_live(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -268,6 +309,7 @@ static void find_live(struct lower *l)
       continue;
     struct use u = {l, i};
     const struct lw_match *m = l->matches[i];
+    extend_uses(l, i);
     if (!m) {
       lw_each_value(n->args, n->n_args, mark_use, &u);
       continue;

@@ -282,14 +282,7 @@ void lw_op_index_put(struct lower *l, int unused)
   lw_set(l, 0, l->failed ? lw_unknown() : x);
 }
 
-/* -- elements -- */
-
-/* Element indices exist on the host only. */
-void lw_op_gather(struct lower *l, int unused)
-{
-  (void)unused;
-  lw_host(l, 0);
-}
+/* -- reversed -- */
 
 /* Rows in descending order, by a table of row numbers. */
 void lw_op_flip(struct lower *l, int unused)

@@ -164,11 +164,10 @@ void lw_op_rms_norm(struct lower *l, int unused)
 /* -- norms with statistics per channel (dim 1) -- */
 
 /* A [C] vector seen as [C,1,..]: broadcasts over dim 1 of a tensor of that rank. */
-static struct tensor per_channel(struct lower *l, struct tensor v, int rank)
+static struct tensor per_channel(struct tensor v, int rank)
 {
   for (int d = 2; d < rank; d++)
     v = lw_unsqueeze(v, v.rank);
-  (void)l;
   return v;
 }
 
@@ -192,8 +191,8 @@ void lw_op_batch_norm(struct lower *l, int unused)
     shift = lw_binary(l, SW_OP_SUB, lw_argument(l, lw_arg(l, "bias"), t), shift);
   else
     shift = lw_unary(l, SW_OP_NEG, shift);
-  struct tensor y = lw_binary(l, SW_OP_MUL, x, per_channel(l, scale, x.rank));
-  lw_set(l, 0, lw_binary(l, SW_OP_ADD, y, per_channel(l, shift, x.rank)));
+  struct tensor y = lw_binary(l, SW_OP_MUL, x, per_channel(scale, x.rank));
+  lw_set(l, 0, lw_binary(l, SW_OP_ADD, y, per_channel(shift, x.rank)));
 }
 
 /* x seen as [N, groups, rest]: centred and scaled over the rest, then weight and bias per channel. groups 0: one group
@@ -221,9 +220,9 @@ void lw_op_group_norm(struct lower *l, int instance)
   struct tensor r = lw_unary(l, SW_OP_RSQRT, lw_binary_number(l, SW_OP_ADD, var, lw_real(l, "eps")));
   struct tensor y = lw_reshape(l, lw_binary(l, SW_OP_MUL, d, r), x.rank, x.size);
   if (lw_given(l, "weight"))
-    y = lw_binary(l, SW_OP_MUL, y, per_channel(l, lw_argument(l, lw_arg(l, "weight"), t), x.rank));
+    y = lw_binary(l, SW_OP_MUL, y, per_channel(lw_argument(l, lw_arg(l, "weight"), t), x.rank));
   if (lw_given(l, "bias"))
-    y = lw_binary(l, SW_OP_ADD, y, per_channel(l, lw_argument(l, lw_arg(l, "bias"), t), x.rank));
+    y = lw_binary(l, SW_OP_ADD, y, per_channel(lw_argument(l, lw_arg(l, "bias"), t), x.rank));
   for (int k = 1; k < lw_node(l)->n_results; k++)
     if (lw_wanted(l, k)) {
       lw_refuse(l, "use the first result only", "the statistics of this norm as results");

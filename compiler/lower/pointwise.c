@@ -83,7 +83,6 @@ static struct tensor spread(struct lower *l, struct tensor scalar, struct tensor
   return lw_fill(l, l->program->storages.v[scalar.storage].fill, scalar.dtype, like.rank, like.size, NULL);
 }
 
-/* The result's shape even when the operands are smaller (all of them numbers or 0-d). */
 static void set0(struct lower *l, struct tensor t)
 {
   enum sw_dtype want = lw_result_dtype(l, 0);

@@ -33,13 +33,6 @@ def whole_sticks(run):
     return [] if 4 % op["split"][-1] == 0 else [f"4 sticks in {op['split'][-1]} slices"]
 
 
-def fp8_sticks(run):
-    """Sticks of 128, or a refusal that says what K must be."""
-    if run.status != "optimal":
-        return [] if "128" in run.said() else [f"refused without K's multiple: {run.said()[:300]}"]
-    return [f"{n} has sticks of {run.device_size(n)[-1]}" for n in "ab" if run.device_size(n)[-1] != 128]
-
-
 CASES = [
     Case("BR-29", "f16 and f32 over one loop: slices are whole sticks of both", """
          %x : f16[4,256] = input
@@ -53,10 +46,15 @@ CASES = [
          %y : f16[2,96] = aten.to(%g,f16)
          return %y""", status="optimal|unsupported", check=lambda r: [] if r.status == "unsupported" and "multiple of 64" in r.said()
          or r.device_size("f") == [4, 2, 32] else [f"f is {r.device_size('f')}: {r.said()}"]),
-    Case("BR-31", "half a stick of f32 becomes one of f16, not none", cast("4,32", "f32", "f16"), status="optimal",
+    # The device casts pairs of f32 sticks: one stick alone is cast by the host (profile best) or refused (torch-spyre).
+    Case("BR-31", "half a stick of f32 becomes one of f16, not none", cast("4,32", "f32", "f16"), status="optimal"),
+    Case("BR-31", "half a stick in three dims, and a reader on the device", cast("2,4,32", "f32", "f16").replace("return %y", """
+         %z : f16[2,4,32] = aten.neg(%y)
+         return %z"""), status="optimal", layouts={"y": [4, 1, 2, 64], "z": [4, 1, 2, 64]}),
+    Case("BR-31", "half a stick is loaded in one tile", cast("4,32", "f32", "f16"), profile="torch-spyre", status="optimal|unsupported",
          layouts={"x": [1, 4, 32], "y": [1, 4, 64]}),
-    Case("BR-31", "two strides equal the stick: the tile dim is found by construction", cast("2,4,32", "f32", "f16"), status="optimal",
-         layouts={"x": [4, 1, 2, 32], "y": [4, 1, 2, 64]}, maps={"x": [32, 32, 128, 1]}),
+    Case("BR-31", "two strides equal the stick: the tile dim is found by construction", cast("2,4,32", "f32", "f16"), profile="torch-spyre",
+         status="optimal|unsupported", layouts={"x": [4, 1, 2, 32], "y": [4, 1, 2, 64]}, maps={"x": [32, 32, 128, 1]}),
     Case("BR-31", "whole sticks", cast("2,4,64", "f32", "f16"), status="optimal", layouts={"x": [4, 2, 2, 32], "y": [4, 1, 2, 64]}),
     Case("BR-32", "the bool of an f32 comparison has f32's form", choice_by("f32"), status="optimal|unsupported",
          check=lambda r: [] if r.status == "unsupported" or r.device_size("c") == [2, 4, 32] else [f"c is {r.device_size('c')}"]),
@@ -87,8 +85,10 @@ CASES = [
          %x : f16[2,2,2,2,2,2,64] = input
          %y : f16[2,2,2,2,2,2,64] = aten.relu(%x)
          return %y""", status="optimal|unsupported"),
-    Case("BR-36", "f8, K = 64: K must be a multiple of 128", scaled_matmul(64), status="optimal|unsupported", check=fp8_sticks),
-    Case("BR-36", "f8, K = 128", scaled_matmul(128), status="optimal|unsupported", check=fp8_sticks),
+    # An f8 operand that is loaded has sticks of 128, the matrix unit wants 2 x 64: refused whatever K is, and with K's multiple.
+    Case("BR-36", "f8, K = 64: K must be a multiple of 128", scaled_matmul(64), status=REFUSED, says=["b -> ", "128", "2 x 64"]),
+    Case("BR-36", "f8, K = 128: a loaded operand has another arrangement than the matrix unit's", scaled_matmul(128), status=REFUSED,
+         says=["b -> ", "2 x 64"]),
     Case("BR-37", "f32 has no conversion: the layout stage says so", """
          %a : f32[64,64] = input
          %b : f32[64,64] = input
