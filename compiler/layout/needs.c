@@ -107,6 +107,7 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
 {
   enum sw_arrangement a = from->arrangement, b = to->arrangement;
   bool staggered = a == SW_EA_DL16_TO_FP32 || a == SW_EA_FP32_TO_DL16;
+  bool to_staggered = b == SW_EA_DL16_TO_FP32 || b == SW_EA_FP32_TO_DL16;
   bool one_lane = seen->stick.class == SW_STICK_ZERO && a != SW_EA_EXX2;
   switch (op->op) {
   case SW_OP_DL16TOFP32:
@@ -124,12 +125,12 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
   case SW_OP_MATMULFP8:
   case SW_OP_LAYERNORMNORM:
   case SW_OP_LAYERNORMSCALE:
-    return !staggered;
+    return !staggered && !to_staggered;
   case SW_OP_MATMUL:
   case SW_OP_EXX2:
   case SW_OP_TOPKVALUE:
   case SW_OP_TOPKINDEX:
-    return a == SW_EA_STANDARD;
+    return a == SW_EA_STANDARD && !to_staggered;
   default:
     break;
   }
