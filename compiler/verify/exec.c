@@ -1,6 +1,5 @@
-#include "compiler/verify/exec.h"
+#include "compiler/verify/view.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +8,10 @@
 enum kind {
   POINTWISE, /* f(inputs) */
   MOVE,      /* bits */
+  SHUFFLE,   /* bits, between two divisions over scratchpads */
   CAST,      /* fp16 <-> fp32, lanes interleave */
-  REDUCE,
-  MATMUL,
+  REDUCE,    /* one operand */
+  MATMUL,    /* sum of products */
   EXX2,
   NORMSCALE,
   TOPK,
@@ -21,7 +21,7 @@ enum fn {
   F_ABS, F_EXP, F_FLOOR, F_GELU, F_LOG, F_NEG, F_RECIPROCAL, F_RELU, F_RSQRT, F_SIGMOID, F_SILU, F_SQRT, F_TANH,
   F_CLIP, F_SOFTPLUS, F_ADD, F_SUB, F_MUL, F_DIV, F_MAX, F_MIN, F_EQ, F_NE, F_GT, F_GE, F_LT, F_LE, F_WHERE, F_NORM,
   F_FIRST, /* the value itself */
-  F_SUM, F_MEAN, F_PROD, F_VALUE, F_INDEX, F_WIDEN, F_NARROW,
+  F_SUM, F_MEAN, F_PROD, F_VALUE, F_INDEX, F_WIDEN, F_NARROW, F_POOL,
 };
 
 static const struct known {
@@ -39,10 +39,11 @@ static const struct known {
     {"notequal", POINTWISE, F_NE}, {"greaterthan", POINTWISE, F_GT}, {"greaterequal", POINTWISE, F_GE},
     {"lesserthan", POINTWISE, F_LT}, {"lesserequal", POINTWISE, F_LE}, {"where3", POINTWISE, F_WHERE},
     {"layernormnorm", POINTWISE, F_NORM}, {"fp8todl16", POINTWISE, F_FIRST}, {"qfp8ch", POINTWISE, F_FIRST},
-    {"identity", MOVE, F_FIRST}, {"ReStickifyOpHBM", MOVE, F_FIRST}, {"shuffle", MOVE, F_FIRST},
+    {"identity", MOVE, F_FIRST}, {"ReStickifyOpHBM", MOVE, F_FIRST}, {"shuffle", SHUFFLE, F_FIRST},
     {"dl16tofp32", CAST, F_WIDEN}, {"fp32todl16", CAST, F_NARROW},
     {"sum", REDUCE, F_SUM}, {"mean", REDUCE, F_MEAN}, {"max", REDUCE, F_MAX}, {"min", REDUCE, F_MIN},
     {"prod", REDUCE, F_PROD}, {"batchmatmul", MATMUL, F_SUM}, {"exx2", EXX2, F_SUM},
+    {"avgpoolfwd", REDUCE, F_POOL}, {"conv2d", MATMUL, F_SUM}, {"depthwiseconv2dnative", MATMUL, F_SUM},
     {"layernormscale", NORMSCALE, F_FIRST}, {"topkvalue", TOPK, F_VALUE}, {"topkindex", TOPK, F_INDEX},
 };
 
@@ -57,226 +58,11 @@ static const struct known *find(const char *fn)
   return NULL;
 }
 
-/* Everything about one tensor that a core needs: offset[d][i] = elements that local coordinate i of dim d adds, or
- * ABSENT for a row that does not exist here (a restickified dim that was rounded up for the other stick). */
-#define ABSENT INT64_MIN
-
-struct lane {
-  const struct dsc_tensor *t;
-  int bytes;
-  int64_t *offset[DSC_MAX_DIMS];
-  int64_t row; /* elements a row number counts (value tensors of gathers) */
-  struct sim_memory *memory;
-  int64_t base; /* byte offset in it of the core's own first element */
-};
-
-struct exec {
-  struct sw_job *job;
-  struct sw_arena *arena; /* of this execute */
-  struct sim_card *card;
-  const struct dsc *d;
-  const struct sim_symbols *symbols;
-  const struct known *how;
-  struct lane lane[DSC_MAX_TENSORS];
-  int core;
-  uint32_t stamp;
-  int64_t at[DSC_MAX_DIMS]; /* local coordinates */
-  enum sw_rc rc;
-};
-
-static void wrong(struct exec *x, int tensor, const char *what)
-{
-  if (x->rc != SW_OK)
-    return;
-  struct sw_fault *f = sw_fault(x->job, SW_DIFFERENT, "%s (%s): tensor %d: %s", x->d->file, x->d->fn, tensor, what);
-  f->source = x->d->file;
-  x->rc = SW_DIFFERENT;
-}
-
-/* Extent of a dim in this tensor's memory, M5. */
-static int64_t extent(const struct exec *x, const struct dsc_tensor *t, int dim, bool *rounded_up)
-{
-  const struct dsc *d = x->d;
-  *rounded_up = false;
-  if (t->max_dim[dim] > 0)
-    return t->max_dim[dim];
-  if (t->scale[dim] != 1)
-    return 1;
-  if (t->is_lx)
-    return t->has_own ? d->size[dim] / t->own_split[dim] : d->slice[dim];
-  int64_t n = d->size[dim];
-  const struct dsc_window *w = &d->window[dim];
-  if (w->is_set && t != &d->tensor[d->out])
-    n = w->total - w->pad_front - w->pad_back;
-  const struct dsc_tensor *other = t == &d->tensor[d->out] ? &d->tensor[d->in[0]] : &d->tensor[d->out];
-  if (!strcmp(d->fn, "ReStickifyOpHBM") && dim != t->stick && dim == other->stick && t->gap[dim] &&
-      t->gap[dim] < other->e) {
-    *rounded_up = true;
-    return n - t->gap[dim];
-  }
-  return n + t->gap[dim];
-}
-
-/* Slices of `dim` this tensor is cut into, and this core's slot among them. */
-static int64_t slice_start(const struct exec *x, const struct dsc_tensor *t, int dim)
-{
-  if (t->has_own)
-    return t->own_slot[x->core][dim] * (x->d->size[dim] / t->own_split[dim]);
-  return x->d->slot[x->core][dim] * x->d->slice[dim];
-}
-
-/* M4: walk the tensor's own order from the innermost dim; the stride starts at one stick. A worked number: order
- * [mb,out,x], stick out, e 64, sizes 4, 128, 32: mb steps 64, out's sticks 64*4 = 256, x 256*2 = 512. */
-static void prepare_offsets(struct exec *x, int number)
-{
-  struct lane *l = &x->lane[number];
-  const struct dsc *d = x->d;
-  const struct dsc_tensor *t = &d->tensor[number];
-  l->t = t;
-  l->bytes = sim_format_bytes(t->format);
-  int64_t stride = t->e;
-  l->row = t->e;
-  for (int k = 0; k < t->n; k++) {
-    int dim = t->order[k];
-    bool rounded_up;
-    int64_t ext = extent(x, t, dim, &rounded_up), steps = dim == t->stick ? (ext + t->e - 1) / t->e : ext;
-    int64_t n = d->slice[dim];
-    int64_t *offset = l->offset[dim] = SW_NEW_N(x->arena, int64_t, n);
-    bool is_row = t->is_value && t->max_dim[dim] == 1;
-    for (int64_t i = 0; i < n && t->scale[dim] == 1 && !is_row; i++) {
-      offset[i] = dim == t->stick ? i / t->e * stride + i % t->e : i * stride;
-      if (rounded_up && slice_start(x, t, dim) + i >= ext)
-        offset[i] = ABSENT;
-    }
-    if (!is_row)
-      l->row *= steps;
-    stride *= steps;
-  }
-}
-
-static void locate(struct exec *x, int number)
-{
-  struct lane *l = &x->lane[number];
-  const struct dsc_tensor *t = l->t;
-  int64_t start = t->start[x->core];
-  if (t->is_lx) {
-    l->memory = x->card->lx[x->core];
-    l->base = start;
-    return;
-  }
-  for (int i = 0; i < x->symbols->n; i++)
-    if (x->symbols->ids[i] == start) {
-      int64_t address = x->symbols->values[i], space = (address >> SIM_SPACE_BITS) - 1;
-      if (space < 0 || space >= x->card->n_hbm) {
-        wrong(x, number, "its address lies in no buffer");
-        return;
-      }
-      l->memory = x->card->hbm[space];
-      l->base = address - ((space + 1) << SIM_SPACE_BITS);
-      return;
-    }
-  wrong(x, number, "its start address is a symbol that was not passed");
-}
-
-/* Byte position of the element at x->at, ABSENT if there is none. */
-static int64_t position(const struct exec *x, const struct lane *l)
-{
-  int64_t elements = 0;
-  for (int k = 0; k < l->t->n; k++) {
-    int dim = l->t->order[k];
-    int64_t o = l->offset[dim][x->at[dim]];
-    if (o == ABSENT)
-      return ABSENT;
-    elements += o;
-  }
-  return l->base + l->bytes * elements;
-}
-
-static void clashed(struct exec *x, int tensor, enum sim_clash c, int64_t at)
-{
-  const char *name = x->lane[tensor].memory->name;
-  struct sw_arena *a = x->job->arena;
-  if (c == SIM_OUTSIDE)
-    wrong(x, tensor, sw_arena_printf(a, "byte %" PRId64 " lies outside %s of %zu bytes", at, name,
-                                     x->lane[tensor].memory->n));
-  else if (c == SIM_RACE)
-    wrong(x, tensor, sw_arena_printf(a, "byte %" PRId64 " of %s is written by one core and used by another in one execute",
-                                     at, name));
-}
-
-static bool is_masked(const struct exec *x)
-{
-  const struct dsc *d = x->d;
-  for (int i = 0; d->has_mask && i < d->n_dims; i++)
-    if (d->is_masked[i] && d->slot[x->core][i] * d->slice[i] + x->at[i] >= d->mask_start[i])
-      return true;
-  return false;
-}
-
-/* Row number of a gather or scatter at x->at. */
-static int64_t row_number(struct exec *x, const struct dsc_tensor *value)
-{
-  int i = value->related;
-  struct sim_value v = {0, true};
-  if (i < 0 || i >= x->d->n_tensors)
-    wrong(x, 0, "a value tensor names no index tensor");
-  else {
-    int64_t at = position(x, &x->lane[i]);
-    clashed(x, i, sim_load(x->lane[i].memory, at, SIM_INT32, x->stamp, &v), at);
-    if (v.poison)
-      wrong(x, i, "a row number was never written");
-  }
-  return v.poison ? 0 : (int64_t)v.v;
-}
-
-static int64_t place(struct exec *x, int tensor)
-{
-  struct lane *l = &x->lane[tensor];
-  int64_t at = position(x, l);
-  if (l->t->is_value && at != ABSENT)
-    at += row_number(x, l->t) * l->row * l->bytes;
-  return at;
-}
-
-static struct sim_value load(struct exec *x, int tensor, int64_t lane_bytes)
-{
-  struct sim_value v = {0, true};
-  int64_t at = place(x, tensor);
-  if (at == ABSENT || x->rc != SW_OK)
-    return v;
-  at += lane_bytes;
-  clashed(x, tensor, sim_load(x->lane[tensor].memory, at, x->lane[tensor].t->format, x->stamp, &v), at);
-  return v;
-}
-
-static void store(struct exec *x, int64_t lane_bytes, struct sim_value v)
-{
-  int tensor = x->d->out;
-  int64_t at = place(x, tensor);
-  if (at == ABSENT || x->rc != SW_OK)
-    return;
-  at += lane_bytes;
-  clashed(x, tensor, sim_store(x->lane[tensor].memory, at, x->lane[tensor].t->format, x->stamp, v), at);
-}
-
-/* Next coordinates over the dims with over[dim]; false after the last. */
-static bool advance(struct exec *x, const bool *over)
-{
-  for (int i = x->d->n_dims - 1; i >= 0; i--) {
-    if (!over[i])
-      continue;
-    if (++x->at[i] < x->d->slice[i])
-      return true;
-    x->at[i] = 0;
-  }
-  return false;
-}
-
-static float pointwise(const struct exec *x, const float *v, int n)
+static float pointwise(const struct sim_exec *x, enum fn fn, const float *v, int n)
 {
   const struct dsc *d = x->d;
   float a = v[0], b = n > 1 ? v[1] : 0;
-  switch (x->how->fn) {
+  switch (fn) {
   case F_ABS: return fabsf(a);
   case F_EXP: return expf(a);
   case F_FLOOR: return floorf(a);
@@ -316,23 +102,90 @@ static float pointwise(const struct exec *x, const float *v, int n)
   }
 }
 
-static void run_pointwise(struct exec *x, const bool *all)
+/* Local coordinate of the inner dim from which all elements are masked; 0 when an outer one is masked already. */
+static int64_t mask_begin(const struct sim_exec *x, const int64_t *at)
 {
   const struct dsc *d = x->d;
+  int64_t begin = INT64_MAX;
+  for (int i = 0; d->has_mask && i < d->n_dims; i++) {
+    if (!d->is_masked[i])
+      continue;
+    int64_t local = d->mask_start[i] - d->slot[x->core][i] * d->slice[i];
+    if (i == x->inner)
+      begin = local < begin ? local : begin;
+    else if (at[i] >= local)
+      return 0;
+  }
+  return begin;
+}
+
+static void outer_dims(const struct sim_exec *x, bool *outer)
+{
+  for (int i = 0; i < x->d->n_dims; i++)
+    outer[i] = i != x->inner;
+}
+
+/* Results of a core, in the order of the output's view. */
+struct results {
+  double *v;
+  unsigned char *poison, *set;
+};
+
+static struct results new_results(struct sw_arena *a, int64_t n)
+{
+  return (struct results){SW_NEW_N(a, double, n), SW_NEW_N(a, unsigned char, n), SW_NEW_N(a, unsigned char, n)};
+}
+
+/* An output that lacks a dim gets an element several times: it must be the same. */
+static void put(struct sim_exec *x, struct results *r, int64_t at, double v, bool poison)
+{
+  if (r->set[at] && (r->poison[at] != poison || (r->v[at] != v && !poison)))
+    sim_wrong(x, x->d->out, "one core writes an element twice, with different values");
+  r->v[at] = v;
+  r->poison[at] = poison;
+  r->set[at] = 1;
+}
+
+/* The inputs that take part in a formula. */
+static int operands(const struct sim_exec *x, int *out)
+{
+  int n = 0;
+  for (int i = 0; i < x->d->n_in; i++)
+    if (!x->d->tensor[x->d->in[i]].is_index)
+      out[n++] = x->d->in[i];
+  return n;
+}
+
+static void run_pointwise(struct sim_exec *x, enum fn fn)
+{
+  const struct dsc *d = x->d;
+  const struct sim_view *out = &x->view[d->out];
+  struct results r = new_results(x->core_arena, out->n);
+  int in[DSC_MAX_TENSORS], n = operands(x, in);
+  int64_t at[DSC_MAX_DIMS] = {0};
+  bool outer[DSC_MAX_DIMS];
+  outer_dims(x, outer);
+  for (int k = 0; k < n; k++)
+    sim_read(x, in[k], 0);
   do {
-    float v[DSC_MAX_TENSORS] = {0};
-    bool poison[DSC_MAX_TENSORS] = {false}, any = false, masked = is_masked(x);
-    for (int i = 0, k = 0; i < d->n_in; i++) {
-      if (d->tensor[d->in[i]].is_index)
-        continue;
-      struct sim_value in = masked ? (struct sim_value){d->mask_value, false} : load(x, d->in[i], 0);
-      v[k] = (float)in.v;
-      any |= poison[k++] = in.poison;
+    int64_t from[DSC_MAX_TENSORS], to = sim_place(out, d->n_dims, at), masked = mask_begin(x, at);
+    for (int k = 0; k < n; k++)
+      from[k] = sim_place(&x->view[in[k]], d->n_dims, at);
+    for (int64_t j = 0; j < d->slice[x->inner] && x->rc == SW_OK; j++) {
+      float v[DSC_MAX_TENSORS] = {0};
+      bool poison[DSC_MAX_TENSORS] = {false}, any = false;
+      for (int k = 0; k < n; k++) {
+        const struct sim_view *w = &x->view[in[k]];
+        int64_t e = from[k] + j * w->step[x->inner];
+        v[k] = j < masked ? (float)w->v[e] : (float)d->mask_value;
+        any |= poison[k] = j < masked && w->poison[e];
+      }
+      if (fn == F_WHERE && !poison[0])
+        any = poison[v[0] != 0 ? 1 : 2];
+      put(x, &r, to + j * out->step[x->inner], (double)pointwise(x, fn, v, n), any);
     }
-    if (x->how->fn == F_WHERE && !poison[0])
-      any = poison[v[0] != 0 ? 1 : 2];
-    store(x, 0, (struct sim_value){(double)pointwise(x, v, d->n_in), any});
-  } while (x->rc == SW_OK && advance(x, all));
+  } while (x->rc == SW_OK && sim_advance(d->n_dims, d->slice, outer, at));
+  sim_write(x, 0, r.v, r.poison);
 }
 
 /* The first tensor of a move that is not an index is its source. */
@@ -344,24 +197,65 @@ static int source(const struct dsc *d)
   return d->in[0];
 }
 
-static void run_move(struct exec *x, const bool *all)
+static void run_move(struct sim_exec *x)
 {
-  int from = source(x->d), to = x->d->out;
-  if (x->lane[from].bytes != x->lane[to].bytes) {
-    wrong(x, to, "a move between elements of different size");
-    return;
-  }
+  const struct dsc *d = x->d;
+  const struct sim_view *from = &x->view[source(d)], *to = &x->view[d->out];
+  int64_t at[DSC_MAX_DIMS] = {0};
+  bool outer[DSC_MAX_DIMS];
+  outer_dims(x, outer);
   do {
-    int64_t a = place(x, from), b = place(x, to);
-    if (b == ABSENT || x->rc != SW_OK)
-      continue;
-    if (a == ABSENT)
-      store(x, 0, (struct sim_value){0, true});
-    else {
-      enum sim_clash c = sim_copy(x->lane[to].memory, b, x->lane[from].memory, a, x->lane[to].bytes, x->stamp);
-      clashed(x, c == SIM_OUTSIDE && (b < 0 || (size_t)b >= x->lane[to].memory->n) ? to : from, c, a);
+    int64_t a = sim_place(from, d->n_dims, at), b = sim_place(to, d->n_dims, at);
+    for (int64_t j = 0; j < d->slice[x->inner] && x->rc == SW_OK; j++)
+      sim_move(x, source(d), a + j * from->step[x->inner], b + j * to->step[x->inner]);
+  } while (x->rc == SW_OK && sim_advance(d->n_dims, d->slice, outer, at));
+}
+
+/* -- shuffle (M6): source and destination are cut by maps of their own; all source slices are pasted together, then cut
+ * anew. Paste[] holds the whole tensor, dims in the op's order. -- */
+
+static int64_t paste_place(const struct sim_exec *x, const struct sim_view *v, const int64_t *at)
+{
+  const struct dsc *d = x->d;
+  int64_t i = 0;
+  for (int k = 0; k < d->n_dims; k++)
+    i = i * d->size[k] + (v->step[k] ? v->t->own_slot[x->core][k] * v->count[k] + at[k] : 0);
+  return i;
+}
+
+static void run_shuffle(struct sim_exec *x)
+{
+  const struct dsc *d = x->d;
+  int64_t n = 1;
+  for (int k = 0; k < d->n_dims; k++)
+    n *= d->size[k];
+  struct results paste = new_results(x->arena, n);
+  memset(paste.poison, 1, (size_t)n);
+  for (int half = 0; half < 2; half++)
+    for (int c = 0; c < d->n_cores && x->rc == SW_OK; c++) {
+      sim_enter(x, c);
+      struct sim_view *v = &x->view[half ? d->out : d->in[0]];
+      if (!v->t->has_own)
+        sim_wrong(x, half, "a shuffle whose tensor has no map of its own");
+      if (x->rc != SW_OK)
+        return;
+      struct results r = new_results(x->core_arena, v->n);
+      int64_t at[DSC_MAX_DIMS] = {0};
+      bool all[DSC_MAX_DIMS];
+      for (int k = 0; k < d->n_dims; k++)
+        all[k] = v->step[k] != 0;
+      if (!half)
+        sim_read(x, d->in[0], 0);
+      do {
+        int64_t whole = paste_place(x, v, at), local = sim_place(v, d->n_dims, at);
+        if (half)
+          put(x, &r, local, paste.v[whole], paste.poison[whole]);
+        else
+          put(x, &paste, whole, v->v[local], v->poison[local]);
+      } while (x->rc == SW_OK && sim_advance(d->n_dims, v->count, all, at));
+      if (half)
+        sim_write(x, 0, r.v, r.poison);
     }
-  } while (x->rc == SW_OK && advance(x, all));
 }
 
 /* M11: lane p of a fp16 stick and lane q of the pair of fp32 sticks: q = 4k + w if w < 4, else 32 + 4k + w - 4, with
@@ -372,32 +266,36 @@ static int64_t wide_lane(int64_t p)
   return w < 4 ? 4 * k + w : 32 + 4 * k + w - 4;
 }
 
-static void run_cast(struct exec *x, const bool *all)
+static void run_cast(struct sim_exec *x, enum fn fn)
 {
   const struct dsc *d = x->d;
-  int dim = d->tensor[d->in[0]].stick;
-  int64_t narrow_of[64];
+  const struct sim_view *in = &x->view[d->in[0]], *out = &x->view[d->out];
+  struct results r = new_results(x->core_arena, out->n);
+  int64_t at[DSC_MAX_DIMS] = {0}, narrow_of[64];
+  bool outer[DSC_MAX_DIMS];
+  outer_dims(x, outer);
   for (int p = 0; p < 64; p++)
     narrow_of[wide_lane(p)] = p;
-  if (d->tensor[d->out].stick != dim || d->slice[dim] % 64) {
-    wrong(x, d->out, "a cast whose slices are not whole pairs of sticks");
+  if (in->t->stick != x->inner || d->slice[x->inner] % 64) {
+    sim_wrong(x, d->out, "a cast whose slices are not whole pairs of sticks");
     return;
   }
+  sim_read(x, d->in[0], 0);
   do {
-    int64_t out = x->at[dim];
-    x->at[dim] = out / 64 * 64 + (x->how->fn == F_WIDEN ? narrow_of[out % 64] : wide_lane(out % 64));
-    struct sim_value v = load(x, d->in[0], 0);
-    x->at[dim] = out;
-    store(x, 0, v);
-  } while (x->rc == SW_OK && advance(x, all));
+    int64_t a = sim_place(in, d->n_dims, at), b = sim_place(out, d->n_dims, at);
+    for (int64_t j = 0; j < d->slice[x->inner] && x->rc == SW_OK; j++) {
+      int64_t e = a + (j / 64 * 64 + (fn == F_WIDEN ? narrow_of[j % 64] : wide_lane(j % 64))) * in->step[x->inner];
+      put(x, &r, b + j * out->step[x->inner], in->v[e], in->poison[e]);
+    }
+  } while (x->rc == SW_OK && sim_advance(d->n_dims, d->slice, outer, at));
+  sim_write(x, 0, r.v, r.poison);
 }
 
 /* -- reductions: cores with equal slots in the output's dims form a group (M6) -- */
 
 struct partial {
   double *sum, *second;
-  bool *poison;
-  int64_t n;
+  unsigned char *poison;
 };
 
 static double neutral(enum fn f)
@@ -415,70 +313,85 @@ static double combine(enum fn f, double a, double b)
   }
 }
 
-static void add_element(struct exec *x, struct partial *p, int64_t at)
+static void reduce_core(struct sim_exec *x, enum fn fn, struct partial *p)
 {
   const struct dsc *d = x->d;
-  struct sim_value a = is_masked(x) ? (struct sim_value){d->mask_value, false} : load(x, d->in[0], 0);
-  if (x->how->kind == MATMUL) {
-    struct sim_value b = load(x, d->in[1], 0);
-    /* The matrix unit masks lanes of the first operand beyond the real K, whatever they hold; in the files they are
-     * the ones that meet zero rows of the second (superdsc.md M8). */
-    bool masked = !b.poison && b.v == 0, zero = masked || (!a.poison && a.v == 0);
-    if ((a.poison || b.poison) && !zero)
-      p->poison[at] = true;
-    else if (!a.poison && !b.poison && !masked)
-      p->sum[at] += a.v * b.v;
-    return;
-  }
-  if (a.poison) {
-    p->poison[at] = true;
-    return;
-  }
-  p->sum[at] = combine(x->how->fn, p->sum[at], a.v);
-  if (p->second)
-    p->second[at] += a.v * a.v;
-}
-
-static void accumulate(struct exec *x, const bool *kept, const bool *reduced, struct partial *p)
-{
-  int64_t at = 0;
-  memset(x->at, 0, sizeof x->at);
+  const struct sim_view *in = &x->view[d->in[0]], *out = &x->view[d->out];
+  int64_t at[DSC_MAX_DIMS] = {0};
+  bool outer[DSC_MAX_DIMS];
+  outer_dims(x, outer);
+  sim_read(x, d->in[0], 0);
   do {
-    do
-      add_element(x, p, at);
-    while (x->rc == SW_OK && advance(x, reduced));
-    at++;
-  } while (x->rc == SW_OK && advance(x, kept));
-}
-
-static void write_out(struct exec *x, const bool *kept, const struct partial *p)
-{
-  const struct dsc *d = x->d;
-  double scale = x->how->fn == F_MEAN ? dsc_constant(d, "scaling_factor", 1) : 1;
-  double exx2 = dsc_constant(d, "exx2scale", 1);
-  bool zero_mean = dsc_constant(d, "useZeroMean", 0) != 0;
-  int64_t at = 0;
-  memset(x->at, 0, sizeof x->at);
-  do {
-    if (x->how->kind == EXX2) {
-      store(x, 0, (struct sim_value){zero_mean ? 0 : p->sum[at] * exx2, p->poison[at]});
-      store(x, x->lane[d->out].bytes, (struct sim_value){p->second[at] * exx2, p->poison[at]});
-    } else {
-      store(x, 0, (struct sim_value){p->sum[at] * scale, p->poison[at]});
+    int64_t a = sim_place(in, d->n_dims, at), b = sim_place(out, d->n_dims, at), masked = mask_begin(x, at);
+    for (int64_t j = 0; j < d->slice[x->inner]; j++, a += in->step[x->inner], b += out->step[x->inner]) {
+      double v = j < masked ? in->v[a] : d->mask_value;
+      p->poison[b] |= j < masked && in->poison[a];
+      p->sum[b] = combine(fn, p->sum[b], v);
+      if (p->second)
+        p->second[b] += v * v;
     }
-    at++;
-  } while (x->rc == SW_OK && advance(x, kept));
+  } while (sim_advance(d->n_dims, d->slice, outer, at));
 }
 
-static void set_core(struct exec *x, int core)
+/* Sum of products over one row of the inner dim. The matrix unit masks lanes of the first operand beyond the real K,
+ * whatever they hold; in the files they are the ones that meet zero rows of the second (M8). So poison x 0 counts as 0,
+ * and so does anything x a 0 of the second operand. Poison is stored as 0. */
+static void products(const struct sim_view *a, int64_t ia, const struct sim_view *b, int64_t ib, struct partial *p,
+                     int64_t ic, int64_t n, int64_t sa, int64_t sb, int64_t sc)
 {
-  x->core = core;
-  x->stamp = x->card->n_executes * 64 + (uint32_t)core + 1;
-  memset(x->at, 0, sizeof x->at);
-  for (int i = 0; i < x->d->n_tensors; i++) {
-    prepare_offsets(x, i);
-    locate(x, i);
+  bool plain = sa == 0 && sb == 1 && sc == 1 && !b->has_poison && !a->poison[ia] && isfinite(a->v[ia]);
+  if (plain) {
+    const double f = a->v[ia], *restrict from = b->v + ib;
+    double *restrict to = p->sum + ic;
+    for (int64_t j = 0; j < n; j++)
+      to[j] += f * from[j];
+    return;
   }
+  for (int64_t j = 0; j < n; j++, ia += sa, ib += sb, ic += sc) {
+    bool masked = !b->poison[ib] && b->v[ib] == 0, zero = masked || (!a->poison[ia] && a->v[ia] == 0);
+    if ((a->poison[ia] || b->poison[ib]) && !zero)
+      p->poison[ic] = 1;
+    else if (!a->poison[ia] && !b->poison[ib] && !masked)
+      p->sum[ic] += a->v[ia] * b->v[ib];
+  }
+}
+
+static void multiply_core(struct sim_exec *x, struct partial *p)
+{
+  const struct dsc *d = x->d;
+  const struct sim_view *a = &x->view[d->in[0]], *b = &x->view[d->in[1]], *out = &x->view[d->out];
+  int i = x->inner;
+  int64_t at[DSC_MAX_DIMS] = {0};
+  bool outer[DSC_MAX_DIMS];
+  outer_dims(x, outer);
+  sim_read(x, d->in[0], 0);
+  sim_read(x, d->in[1], 0);
+  if (x->rc != SW_OK)
+    return;
+  do
+    products(a, sim_place(a, d->n_dims, at), b, sim_place(b, d->n_dims, at), p, sim_place(out, d->n_dims, at),
+             d->slice[i], a->step[i], b->step[i], out->step[i]);
+  while (sim_advance(d->n_dims, d->slice, outer, at));
+}
+
+static void write_out(struct sim_exec *x, const struct known *how, const struct partial *p)
+{
+  const struct dsc *d = x->d;
+  int64_t n = x->view[d->out].n;
+  double scale = how->fn == F_MEAN   ? dsc_constant(d, "scaling_factor", 1)
+                 : how->fn == F_POOL ? dsc_constant(d, "nmap", 1)
+                 : how->kind == EXX2 ? dsc_constant(d, "exx2scale", 1)
+                                     : 1;
+  for (int64_t i = 0; i < n; i++)
+    p->sum[i] *= scale;
+  if (how->kind == EXX2) {
+    for (int64_t i = 0; i < n; i++)
+      p->second[i] *= scale;
+    if (dsc_constant(d, "useZeroMean", 0) != 0)
+      memset(p->sum, 0, sizeof *p->sum * (size_t)n);
+    sim_write(x, x->view[d->out].bytes, p->second, p->poison);
+  }
+  sim_write(x, 0, p->sum, p->poison);
 }
 
 static bool same_slots(const struct dsc *d, int a, int b, const bool *dims)
@@ -489,59 +402,72 @@ static bool same_slots(const struct dsc *d, int a, int b, const bool *dims)
   return true;
 }
 
-static void run_reduction(struct exec *x)
+static void run_reduction(struct sim_exec *x, const struct known *how)
 {
   const struct dsc *d = x->d;
-  bool kept[DSC_MAX_DIMS] = {false}, reduced[DSC_MAX_DIMS] = {false}, all[DSC_MAX_DIMS];
-  struct partial p = {.n = 1};
+  bool kept[DSC_MAX_DIMS], all[DSC_MAX_DIMS], done[DSC_MAX_CORES] = {false};
   for (int i = 0; i < d->n_dims; i++) {
     all[i] = true;
     kept[i] = d->tensor[d->out].scale[i] == 1;
-    reduced[i] = !kept[i];
-    p.n *= kept[i] ? d->slice[i] : 1;
   }
-  bool done[DSC_MAX_CORES] = {false};
   for (int leader = 0; leader < d->n_cores && x->rc == SW_OK; leader++) {
     if (done[leader])
       continue;
-    p.sum = SW_NEW_N(x->arena, double, p.n);
-    p.second = x->how->kind == EXX2 ? SW_NEW_N(x->arena, double, p.n) : NULL;
-    p.poison = SW_NEW_N(x->arena, bool, p.n);
-    for (int64_t i = 0; i < p.n; i++)
-      p.sum[i] = neutral(x->how->fn);
+    struct sw_arena *a = sw_arena_new(x->arena, 0);
+    struct partial p = {0};
     int last = leader;
     for (int c = leader; c < d->n_cores && x->rc == SW_OK; c++) {
       if (done[c] || !same_slots(d, leader, c, kept))
         continue;
-      bool twice = false;
+      bool twice = false, later = false;
       for (int b = leader; b < c; b++)
         twice |= done[b] && same_slots(d, b, c, all);
       done[c] = true;
       if (twice)
         continue;
-      set_core(x, c);
-      accumulate(x, kept, reduced, &p);
-      bool later = false;
+      sim_enter(x, c);
+      if (x->rc == SW_OK && !p.sum) {
+        int64_t n = x->view[d->out].n;
+        p = (struct partial){SW_NEW_N(a, double, n), how->kind == EXX2 ? SW_NEW_N(a, double, n) : NULL,
+                             SW_NEW_N(a, unsigned char, n)};
+        for (int64_t i = 0; i < n; i++)
+          p.sum[i] = neutral(how->fn);
+      }
+      if (x->rc == SW_OK && how->kind == MATMUL)
+        multiply_core(x, &p);
+      else if (x->rc == SW_OK)
+        reduce_core(x, how->fn, &p);
       for (int i = 0; i < d->n_dims; i++)
         later |= d->slot[c][i] > d->slot[last][i];
       last = later ? c : last;
     }
     if (x->rc == SW_OK) {
-      set_core(x, last);
-      write_out(x, kept, &p);
+      sim_enter(x, last);
+      write_out(x, how, &p);
     }
+    sw_arena_free(a);
   }
 }
 
-static void run_normscale(struct exec *x, const bool *all)
+static void run_normscale(struct sim_exec *x)
 {
-  float eps = (float)dsc_constant(x->d, "eps", 0);
-  int in = x->d->in[0];
+  const struct dsc *d = x->d;
+  float eps = (float)dsc_constant(d, "eps", 0);
+  const struct sim_view *in = &x->view[d->in[0]], *out = &x->view[d->out];
+  struct results r = new_results(x->core_arena, out->n);
+  int64_t at[DSC_MAX_DIMS] = {0};
+  bool all[DSC_MAX_DIMS];
+  memset(all, true, sizeof all);
+  sim_read(x, d->in[0], 0);
+  const double *mean = in->v;
+  const unsigned char *mean_poison = in->poison;
+  sim_read(x, d->in[0], in->bytes);
   do {
-    struct sim_value mean = load(x, in, 0), square = load(x, in, x->lane[in].bytes);
-    float m = (float)mean.v, s = (float)square.v;
-    store(x, 0, (struct sim_value){(double)(1 / sqrtf(s - m * m + eps)), mean.poison || square.poison});
-  } while (x->rc == SW_OK && advance(x, all));
+    int64_t e = sim_place(in, d->n_dims, at);
+    float m = (float)mean[e], s = (float)in->v[e];
+    put(x, &r, sim_place(out, d->n_dims, at), (double)(1 / sqrtf(s - m * m + eps)), mean_poison[e] || in->poison[e]);
+  } while (x->rc == SW_OK && sim_advance(d->n_dims, d->slice, all, at));
+  sim_write(x, 0, r.v, r.poison);
 }
 
 struct ranked {
@@ -556,80 +482,91 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Searched dim: the input's that the output lacks; rank dim: the output's that the input lacks. */
-static void run_topk(struct exec *x)
+static void run_topk(struct sim_exec *x, enum fn fn)
 {
   const struct dsc *d = x->d;
-  const struct dsc_tensor *in = &d->tensor[d->in[0]], *out = &d->tensor[d->out];
+  const struct sim_view *in = &x->view[d->in[0]], *out = &x->view[d->out];
   int search = -1, rank = -1;
   bool rest[DSC_MAX_DIMS] = {false};
   for (int i = 0; i < d->n_dims; i++) {
-    if (in->scale[i] == 1 && out->scale[i] != 1)
+    if (in->t->scale[i] == 1 && out->t->scale[i] != 1)
       search = i;
-    else if (out->scale[i] == 1 && in->scale[i] != 1)
+    else if (out->t->scale[i] == 1 && in->t->scale[i] != 1)
       rank = i;
     else
       rest[i] = true;
   }
   if (search < 0 || d->split[search] != 1) {
-    wrong(x, d->in[0], "top-k without one searched dim on one core");
+    sim_wrong(x, d->in[0], "top-k without one searched dim on one core");
     return;
   }
-  struct ranked *list = SW_NEW_N(x->arena, struct ranked, d->slice[search]);
+  struct results r = new_results(x->core_arena, out->n);
+  struct ranked *list = SW_NEW_N(x->core_arena, struct ranked, d->slice[search]);
+  int64_t at[DSC_MAX_DIMS] = {0};
+  memset(r.poison, 1, (size_t)out->n);
+  sim_read(x, d->in[0], 0);
   do {
     bool poison = false;
-    for (int64_t i = 0; i < d->slice[search]; i++) {
-      x->at[search] = i;
-      struct sim_value v = load(x, d->in[0], 0);
-      list[i] = (struct ranked){v.v, i};
-      poison |= v.poison;
+    int64_t from = sim_place(in, d->n_dims, at), to = sim_place(out, d->n_dims, at);
+    for (int64_t i = 0; i < d->slice[search]; i++, from += in->step[search]) {
+      list[i] = (struct ranked){in->v[from], i};
+      poison |= in->poison[from];
     }
-    x->at[search] = 0;
     qsort(list, (size_t)d->slice[search], sizeof *list, by_value);
     int64_t n = rank < 0 ? 1 : d->slice[rank], first = rank < 0 ? 0 : d->slot[x->core][rank] * n;
     for (int64_t k = 0; k < n && first + k < d->slice[search]; k++) {
-      if (rank >= 0)
-        x->at[rank] = k;
       const struct ranked *e = &list[first + k];
-      store(x, 0, (struct sim_value){x->how->fn == F_INDEX ? (double)e->index : e->v, poison});
+      put(x, &r, to + (rank < 0 ? 0 : k * out->step[rank]), fn == F_INDEX ? (double)e->index : e->v, poison);
     }
-    if (rank >= 0)
-      x->at[rank] = 0;
-  } while (x->rc == SW_OK && advance(x, rest));
+  } while (x->rc == SW_OK && sim_advance(d->n_dims, d->slice, rest, at));
+  sim_write(x, 0, r.v, r.poison);
 }
 
-static void run_core(struct exec *x)
+static void run_core(struct sim_exec *x, const struct known *how)
 {
-  bool all[DSC_MAX_DIMS];
-  for (int i = 0; i < DSC_MAX_DIMS; i++)
-    all[i] = true;
-  switch (x->how->kind) {
-  case POINTWISE: run_pointwise(x, all); break;
-  case MOVE: run_move(x, all); break;
-  case CAST: run_cast(x, all); break;
-  case NORMSCALE: run_normscale(x, all); break;
-  default: run_topk(x); break;
+  switch (how->kind) {
+  case POINTWISE: run_pointwise(x, how->fn); break;
+  case MOVE: run_move(x); break;
+  case CAST: run_cast(x, how->fn); break;
+  case NORMSCALE: run_normscale(x); break;
+  default: run_topk(x, how->fn); break;
   }
 }
 
 /* Rules that hold whatever the data: M2. */
-static void check_rules(struct exec *x)
+static void check_rules(struct sim_exec *x)
 {
   const struct dsc *d = x->d;
   const struct dsc_tensor *a = &d->tensor[source(d)], *out = &d->tensor[d->out];
-  if (x->how->kind == MATMUL) {
+  if (!strcmp(d->fn, "batchmatmul")) {
     const struct dsc_tensor *b = &d->tensor[d->in[1]];
     if (out->scale[a->stick] == 1)
-      wrong(x, 0, "the first operand's stick is not the summed dim");
+      sim_wrong(x, 0, "the first operand's stick is not the summed dim");
     if (b->stick != out->stick)
-      wrong(x, 1, "the second operand and the output stick on different dims");
+      sim_wrong(x, 1, "the second operand and the output stick on different dims");
   }
   bool scalar = true;
   for (int i = 0; i < d->n_dims; i++)
     scalar &= a->scale[i] != 1;
   if (!strcmp(d->fn, "identity") && a->stick != out->stick && !scalar)
-    wrong(x, d->out, "identity can't change the stick");
+    sim_wrong(x, d->out, "identity can't change the stick");
   if (!strcmp(d->fn, "ReStickifyOpHBM") && a->stick == out->stick)
-    wrong(x, d->out, "a restickify that keeps the stick");
+    sim_wrong(x, d->out, "a restickify that keeps the stick");
+}
+
+/* Whether the cores of an execute work on one result. */
+static bool is_joint(enum kind kind)
+{
+  return kind == SHUFFLE || kind == REDUCE || kind == MATMUL || kind == EXX2;
+}
+
+static int operands_wanted(enum kind kind, enum fn fn)
+{
+  if (kind == MATMUL)
+    return 2;
+  if (kind != POINTWISE)
+    return 1;
+  return fn == F_WHERE || fn == F_NORM ? 3 : fn >= F_ADD && fn <= F_LE ? 2 : 1;
 }
 
 enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct dsc *d, const struct sim_symbols *symbols)
@@ -639,19 +576,27 @@ enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct d
     sw_fault(job, SW_UNSUPPORTED, "%s: op %s is not simulated", d->file, d->fn)->source = d->file;
     return SW_UNSUPPORTED;
   }
-  struct exec x = {.job = job, .card = card, .d = d, .symbols = symbols, .how = how};
+  struct sim_exec x = {.job = job, .card = card, .d = d, .symbols = symbols, .inner = d->tensor[d->out].stick};
+  int in[DSC_MAX_TENSORS];
+  int64_t first_base[DSC_MAX_TENSORS];
   x.arena = sw_arena_new(job->arena, 0);
+  x.core_arena = sw_arena_new(x.arena, 0);
   card->n_executes++;
-  check_rules(&x);
-  if (how->kind == REDUCE || how->kind == MATMUL || how->kind == EXX2) {
-    run_reduction(&x);
-  } else {
-    for (int c = 0; c < d->n_cores && x.rc == SW_OK; c++) {
-      set_core(&x, c);
-      if (x.rc == SW_OK)
-        run_core(&x);
-    }
+  if (operands(&x, in) < operands_wanted(how->kind, how->fn))
+    sim_wrong(&x, 0, "too few operands for its op");
+  else
+    check_rules(&x);
+  for (int c = 0; c < d->n_cores && x.rc == SW_OK; c++) {
+    sim_enter(&x, c);
+    if (x.rc == SW_OK)
+      sim_check_addresses(&x, first_base);
+    if (x.rc == SW_OK && !is_joint(how->kind))
+      run_core(&x, how);
   }
+  if (x.rc == SW_OK && how->kind == SHUFFLE)
+    run_shuffle(&x);
+  else if (x.rc == SW_OK && is_joint(how->kind))
+    run_reduction(&x, how);
   sw_arena_free(x.arena);
   return x.rc;
 }

@@ -39,38 +39,59 @@ struct sim_memory *sim_memory_new(struct sw_arena *a, const char *name, size_t b
   return m;
 }
 
-/* Value of a binary float with e exponent and f fraction bits, IEEE style with infinities unless `finite` (e4m3fn). */
-static double decode(unsigned bits, int e, int f, bool finite)
+static float from_bits(uint32_t bits)
 {
-  int bias = (1 << (e - 1)) - 1, exponent = (int)(bits >> f) & ((1 << e) - 1);
-  unsigned fraction = bits & ((1u << f) - 1);
-  double sign = bits >> (e + f) & 1 ? -1 : 1;
-  if (exponent == (1 << e) - 1 && !finite)
-    return fraction ? NAN : sign * INFINITY;
-  if (finite && exponent == (1 << e) - 1 && fraction == (1u << f) - 1)
-    return NAN;
-  return exponent ? sign * ldexp(1 + ldexp(fraction, -f), exponent - bias)
-                  : sign * ldexp(fraction, 1 - bias - f);
+  float f;
+  memcpy(&f, &bits, 4);
+  return f;
 }
 
-/* Bits of a value that the format can hold exactly (it was rounded before). */
-static unsigned encode(double v, int e, int f)
+/* A half in a float's fields, times 2^112 for the difference of the biases: 0x3C00 (1.0) -> 0x07800000 = 2^-112 -> 1.
+ * Subnormals come out right too. */
+static double half_value(uint16_t half)
 {
-  int bias = (1 << (e - 1)) - 1;
-  unsigned sign = signbit(v) ? 1u << (e + f) : 0, all = (1u << e) - 1;
+  uint32_t bits = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
+  if ((half & 0x7C00) == 0x7C00)
+    return (double)from_bits(sign | bits | 0x7F800000);
+  return (double)from_bits(sign | bits) * 0x1p112;
+}
+
+/* Nearest half, ties to even. Adding a power of two pushes the bits that a half does not have out of a double: for
+ * 2^e <= |v| < 2^(e+1) the half's last bit is 2^(e-10), the double's 2^(e'-52), so e' = e + 42. Subnormal halves end at
+ * 2^-24. */
+static uint16_t half_bits(double v)
+{
+  uint64_t bits;
+  memcpy(&bits, &v, 8);
+  unsigned sign = (unsigned)(bits >> 48) & 0x8000;
+  int e = (int)(bits >> 52 & 2047) - 1023;
   if (isnan(v))
-    return sign | all << f | ((1u << f) - 1);
-  v = fabs(v);
-  if (isinf(v))
-    return sign | all << f;
-  if (v == 0)
-    return sign;
-  int exponent;
-  double fraction = frexp(v, &exponent) * 2; /* 1 <= fraction < 2 */
-  exponent += bias - 1;
-  if (exponent <= 0)
-    return sign | (unsigned)ldexp(v, bias - 1 + f);
-  return sign | (unsigned)exponent << f | (unsigned)ldexp(fraction - 1, f);
+    return (uint16_t)(sign | 0x7FFF);
+  if (e > 15)
+    return (uint16_t)(sign | 0x7C00);
+  if (e < -14)
+    e = -14;
+  double push = ldexp(1, e + 42), rounded = (fabs(v) + push) - push;
+  unsigned whole = (unsigned)ldexp(rounded, 10 - e); /* 0 to 2048, 1024 and more: a normal number */
+  return (uint16_t)(sign | (whole + ((unsigned)(e + 14) << 10)));
+}
+
+/* e4m3fn: 4 exponent bits with bias 7, no infinity, all ones is NaN. */
+static double fp8_value(unsigned bits)
+{
+  int exponent = (int)(bits >> 3) & 15, fraction = (int)(bits & 7);
+  double v = (bits & 127) == 127 ? NAN : exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9);
+  return bits & 128 ? -v : v;
+}
+
+static unsigned char fp8_bits(double v)
+{
+  double r = fabs(sw_round_to(SW_F8E4M3, v));
+  unsigned sign = signbit(v) ? 128 : 0;
+  for (unsigned b = 0; b < 127; b++)
+    if (fp8_value(b) == r)
+      return (unsigned char)(sign | b);
+  return (unsigned char)(sign | 127);
 }
 
 static enum sim_clash touch_read(struct sim_memory *m, int64_t at, int bytes, uint32_t stamp)
@@ -119,10 +140,10 @@ enum sim_clash sim_load(struct sim_memory *m, int64_t at, enum sim_format f, uin
   float single;
   int32_t whole;
   switch (f) {
-  case SIM_FP16: memcpy(&half, p, 2), out->v = decode(half, 5, 10, false); break;
+  case SIM_FP16: memcpy(&half, p, 2), out->v = half_value(half); break;
   case SIM_FP32: memcpy(&single, p, 4), out->v = (double)single; break;
   case SIM_INT32: memcpy(&whole, p, 4), out->v = whole; break;
-  default: out->v = decode(*p, 4, 3, true); break;
+  default: out->v = fp8_value(*p); break;
   }
   return SIM_FINE;
 }
@@ -136,13 +157,13 @@ enum sim_clash sim_store(struct sim_memory *m, int64_t at, enum sim_format f, ui
   if (v.poison)
     v.v = 0;
   switch (f) {
-  case SIM_FP16: half = (uint16_t)encode(sw_round_to(SW_F16, v.v), 5, 10), memcpy(bits, &half, 2); break;
+  case SIM_FP16: half = half_bits(v.v), memcpy(bits, &half, 2); break;
   case SIM_FP32: single = (float)v.v, memcpy(bits, &single, 4); break;
   case SIM_INT32:
     whole = v.v >= INT32_MAX ? INT32_MAX : v.v <= INT32_MIN ? INT32_MIN : (int32_t)v.v;
     memcpy(bits, &whole, 4);
     break;
-  default: bits[0] = (unsigned char)encode(sw_round_to(SW_F8E4M3, v.v), 4, 3); break;
+  default: bits[0] = fp8_bits(v.v); break;
   }
   return touch_write(m, at, bits, formats[f].bytes, !v.poison, stamp);
 }
