@@ -125,6 +125,13 @@ static struct tensor indexed_view(struct tensor x, const struct indices *ix, int
   return t;
 }
 
+/* The files name an index by the loop it is read in: one number alone has none. */
+static void refuse_single(struct lower *l, const struct sw_op *op)
+{
+  if (!op->n_loops)
+    lw_refuse(l, "take the element on the host, or look up more than one", "one element by a row number that is known at run time");
+}
+
 /* Rows of dim `dim`; the dims of the index take its place. */
 static struct tensor gather(struct lower *l, struct tensor x, int dim, struct tensor index)
 {
@@ -148,6 +155,7 @@ static struct tensor gather(struct lower *l, struct tensor x, int dim, struct te
     op->in[1].index_input = 0;
     op->in[1].index_step = x.stride[dim];
     op->in[1].index_range = x.size[dim];
+    refuse_single(l, op);
   }
   return l->failed ? lw_unknown() : out;
 }
@@ -247,6 +255,7 @@ static void write_rows(struct lower *l, struct tensor x, int dim, const struct s
     op->out.index_input = 0;
     op->out.index_step = x.stride[dim];
     op->out.index_range = x.size[dim];
+    refuse_single(l, op);
   }
 }
 

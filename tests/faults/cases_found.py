@@ -32,6 +32,11 @@ CASES = [
          %i : i32[5] = input
          %y : f16[5,2,192,5] = aten.index.Tensor(%v, [%i])
          return %y""", status="optimal"),
+    Case("SW-04", "one element by its row number: no loop names the index, and the files could not be read", """
+         %x : f16[2,1] = input
+         %i : i32[1] = input
+         %y : f16[1,1] = aten.index.Tensor(%x, [%i])
+         return %y""", status="unsupported", says=["y", "row number"]),
     Case("SW-05", "a conflict between several readers names them", """
          %x0 : f16[65] = input
          %x1 : f16[65] = input
