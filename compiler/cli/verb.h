@@ -15,6 +15,7 @@
   X(verify, "DIR [--model MODEL] [--inputs IO.json] [--json], or --reference MODEL --inputs IO.json [--round] [--json]", \
     "checks and executes a result directory; --reference: evaluates a model", 1)                                   \
   X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 1)                         \
+  X(study, "SPEC.json -o DIR [--shard K/N]", "many models under many options, to tables", 1)                       \
   X(explain, "DIR NAME...", "why a storage has its layout, a conversion its place", 1)                               \
   X(ops, "[--json|--markdown]", "operations and what becomes of them", 1)
 
