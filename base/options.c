@@ -220,28 +220,19 @@ static void write_choice(struct sw_jw *w, const char *values, unsigned at)
   sw_jw_str(w, text);
 }
 
-static void write_value(const struct sw_options *o, const struct option *t, struct sw_jw *w)
-{
-  const char *field = (const char *)o + t->at;
-  switch (t->kind) {
-  case CHOICE: write_choice(w, t->values, *(const unsigned *)(const void *)field); break;
-  case SWITCH: write_choice(w, t->values, *(const bool *)(const void *)field); break;
-  case NUMBER: sw_jw_int(w, *(const int64_t *)(const void *)field); break;
-  case LIST: write_list(w, o, t); break;
-  }
-}
-
-void sw_option_write(const struct sw_options *o, const char *name, struct sw_jw *w)
-{
-  write_value(o, find(name), w);
-}
-
 void sw_options_write(const struct sw_options *o, struct sw_jw *w)
 {
   sw_jw_object(w);
   for (int i = 0; i < N_OPTIONS; i++) {
-    sw_jw_key(w, table[i].name);
-    write_value(o, &table[i], w);
+    const struct option *t = &table[i];
+    const char *field = (const char *)o + t->at;
+    sw_jw_key(w, t->name);
+    switch (t->kind) {
+    case CHOICE: write_choice(w, t->values, *(const unsigned *)(const void *)field); break;
+    case SWITCH: write_choice(w, t->values, *(const bool *)(const void *)field); break;
+    case NUMBER: sw_jw_int(w, *(const int64_t *)(const void *)field); break;
+    case LIST: write_list(w, o, t); break;
+    }
   }
   sw_jw_end_object(w);
 }

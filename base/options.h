@@ -48,8 +48,6 @@ void sw_options_settle(struct sw_options *o);
 enum sw_rc sw_options_pin_file(struct sw_job *job, struct sw_options *o, const char *text, size_t len);
 /* Every effective value as a JSON object, in the table's order. */
 void sw_options_write(const struct sw_options *o, struct sw_jw *w);
-/* The value of one option, known to exist. */
-void sw_option_write(const struct sw_options *o, const char *name, struct sw_jw *w);
 /* One line an option for help texts: name, values, default, meaning. */
 void sw_options_help(struct sw_buf *out);
 
