@@ -170,7 +170,7 @@ static void run_node(struct lower *l, int node)
     lw_refuse(l, foreign ? "replace this operator by ATen operations before the export"
                          : "express it with other operations; `stickwright ops` lists what is supported",
               foreign ? "an operator outside ATen" : "this overload is not supported");
-  } else if (size_on_data(l)) {
+  } else if (op->kind != LW_REFUSED && size_on_data(l)) {
     if (lw_arguments_known(l))
       lw_refuse(l, "give the result a fixed size", "the size of the result depends on the data (%s)", size_on_data(l));
   } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_load_time_work(l)) {
