@@ -348,6 +348,8 @@ static bool put_piece(struct align *a, int i, const struct piece *p)
   int n = a->n_points[p->loop] - 1;
   int64_t left = p->extent, start = p->start;
   bool is_tile = p->loop == s->stick && p->den == s->eps;
+  if (is_tile && at[n] <= p->den) /* tiles of which the loop reaches one only */
+    return put(a, i, left, (struct sw_spec_coord){.form = SW_COORD_FLOOR, .symbol = a->symbol[p->loop][0], .e = s->eps});
   for (int k = n - 1; k >= 0; k--) { /* outermost part first */
     int64_t low = at[k] > p->den ? at[k] : p->den;
     if (at[k + 1] <= p->den || at[k] >= p->mod)
