@@ -234,7 +234,8 @@ static void pad(struct sw_sdsc *s)
   for (int i = 0; i < s->n_tensors; i++) {
     const struct sw_sdsc_tensor *t = &s->tensor[i];
     int64_t q = unit(s, t);
-    for (int j = 0; pads(s, i) && j < t->order.n && j < t->arg->rank - 1; j++) {
+    int virtual = s->single != SW_NO_LABEL; /* mb = 1 in front of a vector is no device dim */
+    for (int j = 0; pads(s, i) && j < t->order.n && j < t->arg->rank - 1 + virtual; j++) {
       enum sw_label d = t->order.v[j];
       int64_t more = round_up(s->size[d], q) - s->size[d];
       if (!is_stick(s, t, d) || !more)

@@ -152,7 +152,7 @@ bool sw_layout__coords(const struct sw_layout *l, const struct sw_op *op, const 
   int half = sw_layout_half_pair(l);
   const struct sw_coord *lane = &out[l->rank - 1];
   if (half >= 0 && lane->n == 1 && !lane->constant) /* a tile as any other, though no loop gets to the second one */
-    return add_term(&out[half], lane->term[0].loop, 1, 0, 32);
+    return add_term(&out[half], lane->term[0].loop, 1, lane->term[0].mod, 32);
   return true;
 }
 

@@ -105,7 +105,8 @@ void sw_layout__complete_pairs(struct sw_choosing *c, int op_i)
   struct sw_storage s = c->p->storages.v[storage];
   int d = sw_layout__stick_dim(&s, s.layout);
   struct sw_layout l = *s.layout;
-  if (d < 0 || (!c->best && s.size[d] <= 32) || !sw_layout_pair_tiles(&l, s.stride[d], s.size[d]) || sw_layout_equal(&l, s.layout))
+  if ((!c->best && (d < 0 || s.size[d] <= 32)) ||
+      !sw_layout_pair_tiles(&l, d < 0 ? -1 : s.stride[d], d < 0 ? 1 : s.size[d]) || sw_layout_equal(&l, s.layout))
     return;
   const struct sw_layout *pairs = sw_arena_copy(c->job->arena, &l, 1, sizeof l);
   if (c->best && s.kind == SW_STORAGE_TEMPORARY && !c->pinned[storage] && !s.is_output) {
