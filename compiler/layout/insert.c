@@ -118,7 +118,8 @@ static int convert_whole(struct sw_choosing *c, int storage, const struct sw_out
     return -1;
   }
   struct sw_op op = sw_layout__whole_copy(c, storage, storage);
-  op.op = o->dim != sw_layout__stick_dim(&s, s.layout) ? SW_OP_RESTICKIFY : SW_OP_IDENTITY;
+  bool moves = s.size[o->dim] > 1 && o->dim != sw_layout__stick_dim(&s, s.layout);
+  op.op = moves ? SW_OP_RESTICKIFY : SW_OP_IDENTITY;
   int at = add_conversion(c, &op, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader, o->why);
   if (s.kind != SW_STORAGE_TEMPORARY && !c->written[storage]) {
     struct sw_conversion *x = &c->choice->conversions.v[at];

@@ -182,3 +182,17 @@ int sw_layout_half_pair(const struct sw_layout *l)
       return j;
   return -1;
 }
+
+void sw_layout_json(struct sw_jw *w, const struct sw_layout *l)
+{
+  if (!l) {
+    sw_jw_null(w);
+    return;
+  }
+  sw_jw_object(w);
+  sw_jw_kints(w, "device_size", l->device_size, l->rank);
+  sw_jw_kints(w, "stride_map", l->stride_map, l->rank);
+  sw_jw_kstr(w, "element_arrangement", sw_arrangement_name(l->arrangement));
+  sw_jw_kstr(w, "format", sw_format_name(l->format));
+  sw_jw_end_object(w);
+}

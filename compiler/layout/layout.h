@@ -2,6 +2,7 @@
 #ifndef SW_LAYOUT_H
 #define SW_LAYOUT_H
 
+#include "base/json.h"
 #include "compiler/lower/program.h"
 
 /* Formats on the device: X(id, SuperDSC name, elements a stick). */
@@ -57,6 +58,8 @@ int64_t sw_layout_elements(const struct sw_layout *l); /* product of device_size
 int64_t sw_layout_bytes(const struct sw_layout *l);    /* 128 * sticks */
 /* "device_size:4,128,64/stride_map:64,256,1" */
 const char *sw_layout_text(struct sw_arena *a, const struct sw_layout *l);
+/* {device_size, stride_map, element_arrangement, format}, or null: the form of results and manifests. */
+void sw_layout_json(struct sw_jw *w, const struct sw_layout *l);
 
 /* Form B of layouts.md 1.3: from host size, stride, and dim order (n entries, or n + 1 with -1 last for a sparse
  * layout). False when the rank is too high. [512,240] in order 0,1 as fp16 is [4,512,64] / [64,240,1]. */

@@ -239,7 +239,9 @@ bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *fr
                           struct sw_layout *out)
 {
   *out = *from;
-  if (dim != sw_layout__stick_dim(s, from) && !sw_layout__move_stick(s, from, dim, out))
+  int own = sw_layout__stick_dim(s, from);
+  bool stays = dim == own || (own < 0 && s->size[dim] == 1); /* a stick of one element lies on a dim of size 1 */
+  if (!stays && !sw_layout__move_stick(s, from, dim, out))
     return false;
   if (front > 0 && front < out->rank - 1) {
     int64_t n = out->device_size[front], m = out->stride_map[front];
@@ -412,7 +414,10 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   out.kind = SW_IMPOSSIBLE;
   int own = sw_layout__stick_dim(s, from);
   bool gather = op->in[input].index_input >= 0;
-  if (c->best && gather && own >= 0 && try_dim(c, op, input, need, from, to, to_seen, own, &out))
+  int turned = own;
+  for (int d = 0; turned < 0 && d < s->rank; d++)
+    turned = s->size[d] == 1 ? d : -1;
+  if (c->best && gather && turned >= 0 && try_dim(c, op, input, need, from, to, to_seen, turned, &out))
     return out;
   if (from->format != SW_FORMAT_FP16) {
     out.why = sw_arena_printf(c->arena, "%s, and there is no ReStickifyOpHBM on %s", out.why,

@@ -149,6 +149,19 @@ static bool is_random(const char *target)
          strstr(target, "bernoulli") || strstr(target, "multinomial");
 }
 
+/* The reference folds uniform tensors through pointwise ops, but reduces them on the device
+ * (restickify case amax_full). */
+static bool is_reduced_on_device(const struct lower *l, const struct sw_node *n)
+{
+  static const char *const reductions[] = {"aten.amax.default", "aten.amin.default", "aten.sum.dim_IntList", "aten.mean.dim"};
+  if (l->best || n->n_results != 1 || n->results[0] < 0 || l->graph->values.v[n->results[0]].dtype != SW_F16)
+    return false;
+  for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++)
+    if (!strcmp(n->target, reductions[i]))
+      return true;
+  return false;
+}
+
 static void find_constants(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -184,7 +197,7 @@ static void find_constants(struct lower *l)
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
           s.all = s.all && g->values.v[n->results[r]].kind == SW_VALUE_TENSOR;
-      s.all = s.all && is_static_or_leading(l, n);
+      s.all = s.all && is_static_or_leading(l, n) && !is_reduced_on_device(l, n);
       l->node_constant[i] = s.all;
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)

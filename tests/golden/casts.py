@@ -165,6 +165,44 @@ CASES = [
         %h : f16[8,W] = aten.to.dtype(%e, f16)
         %y : f16[8,64] = aten.mm.default(%h, %k)
         return %y"""),
+    ("sum of all", NONE, """
+        %x : f16[8,W] = input
+        %u : f32[8,W] = aten.to.dtype(%x, f32)
+        %q : f32[8] = aten.sum.dim_IntList(%u, [1])
+        %s : f32[] = aten.sum.dim_IntList(%q, [0])
+        %y : f16[] = aten.to.dtype(%s, f16)
+        return %y"""),
+    ("softmax down the columns", WIDTHS, """
+        %x : f16[8,W] = input
+        %s : f32[8,W] = aten.softmax.int(%x, 0, f32)
+        return %s"""),
+    ("float32 and its cast both wanted", WIDTHS, """
+        %x : f32[8,W] = input
+        %s : f32[8,W] = aten.mul.Tensor(%x, %x)
+        %y : f16[8,W] = aten.to.dtype(%s, f16)
+        return %s, %y"""),
+    ("weights", NONE, """
+        %x : f16[8,W] = input
+        %w : f32[W] = parameter
+        %u : f32[8,W] = aten.to.dtype(%x, f32)
+        %s : f32[8,W] = aten.mul.Tensor(%u, %w)
+        %y : f16[8,W] = aten.to.dtype(%s, f16)
+        return %y"""),
+    ("written in place", NONE, """
+        %x : f32[8,W] = input
+        %a : f16[8,W] = input
+        %s : f32[8,W] = aten.mul.Tensor(%x, %x)
+        %u : f32[8,W] = aten.to.dtype(%a, f32)
+        %t : f32[8,W] = aten.add_.Tensor(%s, %u)
+        %y : f16[8,W] = aten.to.dtype(%s, f16)
+        return %y"""),
+    ("down and up again", WIDTHS, """
+        %x : f32[8,W] = input
+        %s : f32[8,W] = aten.mul.Tensor(%x, %x)
+        %h : f16[8,W] = aten.to.dtype(%s, f16)
+        %u : f32[8,W] = aten.to.dtype(%h, f32)
+        %y : f32[8,W] = aten.add.Tensor(%u, %x)
+        return %y"""),
     ("columns of float32 sums", WIDTHS, """
         %x : f16[W,8,4] = input
         %u : f32[W,8,4] = aten.to.dtype(%x, f32)
