@@ -41,8 +41,29 @@ static void keep(struct sw_arena *a, const struct sw_compiled *done, struct sw_c
     return;
   r->has_plan = true;
   r->n_ops = done->program->ops.n;
+  r->n_host_steps = done->program->host_steps.n;
   r->n_kernels = done->plan->kernels.n;
+  r->peak_pool_bytes = done->plan->peak_pool_bytes;
+  for (int i = 0; i < done->program->storages.n; i++) {
+    const struct sw_storage *s = &done->program->storages.v[i];
+    if (s->kind != SW_STORAGE_TEMPORARY || s->host_only)
+      continue;
+    r->n_intermediates++;
+    r->n_in_lx += s->place && s->place->kind == SW_PLACE_LX;
+  }
   r->predicted_ns = done->plan->predicted_ns;
+}
+
+static void keep_faults(struct sw_arena *a, const struct sw_job *job, struct sw_compared *r)
+{
+  for (int i = 0; i < job->faults.n; i++) {
+    const struct sw_fault *f = &job->faults.v[i];
+    size_t n = f->node ? strlen(f->node) : 0;
+    bool is_named = n && !strncmp(f->detail, f->node, n) && f->detail[n] == ':';
+    *SW_PUSH(a, &r->faults) = sw_arena_printf(a, "%s%s%s%s%s", n && !is_named ? f->node : "", n && !is_named ? ": " : "",
+                                              f->detail, f->advice ? "; " : "", f->advice ? f->advice : "");
+  }
+  r->fault = job->faults.n ? sw_arena_strdup(a, job->faults.v[0].detail) : NULL;
 }
 
 void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compile_input *in,
@@ -57,10 +78,11 @@ void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compi
   if (sw_arena_run(a.job.arena, attempt, &a)) {
     keep(job->arena, &a.done, r);
     r->status = sw_arena_strdup(job->arena, a.done.status);
-    r->fault = a.job.faults.n ? sw_arena_strdup(job->arena, a.job.faults.v[0].detail) : NULL;
+    keep_faults(job->arena, &a.job, r);
   } else {
     r->status = sw_rc_slug(SW_LIMIT);
     r->fault = "out of memory";
+    *SW_PUSH(job->arena, &r->faults) = r->fault;
   }
   sw_arena_free(a.job.arena);
 }

@@ -13,9 +13,12 @@ struct sw_compared {
   bool has_plan;
   const char *unit;
   int64_t value, bound, conversion_elements, solver_nodes;
-  int n_conversions, n_variables, n_ops, n_kernels;
+  int n_conversions, n_variables, n_ops, n_host_steps, n_kernels;
+  int n_intermediates, n_in_lx; /* storages that a device op writes, and how many of them live in the scratchpads */
+  int64_t peak_pool_bytes;
   double predicted_ns;
   SW_VEC(const char *) conversions; /* "storage -> layout", in order of insertion */
+  SW_VEC(const char *) faults;      /* all of them, with node and advice */
 };
 
 struct sw_comparison {

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "server/disk.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -391,4 +392,17 @@ char *sw_disk_body_path(const struct sw_disk *d, const char *job_id)
 {
   char *path = NULL;
   return asprintf(&path, "%s.bodies/%s", d->path, job_id) < 0 ? NULL : path;
+}
+
+void sw_disk_sweep_bodies(const struct sw_disk *d, bool (*needed)(void *ctx, const char *job_id), void *ctx)
+{
+  char *path = sw_disk_body_path(d, "");
+  DIR *dir = path ? opendir(path) : NULL;
+  const struct dirent *e;
+  while (dir && (e = readdir(dir)))
+    if (e->d_name[0] != '.' && !needed(ctx, e->d_name))
+      unlinkat(dirfd(dir), e->d_name, 0);
+  if (dir)
+    closedir(dir);
+  free(path);
 }

@@ -37,5 +37,7 @@ void sw_disk_job_drop(struct sw_disk *d, const char *id);
 void sw_disk_jobs(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_job *), void *ctx);
 /* Where a job's body lies until the job has ended; malloced. */
 char *sw_disk_body_path(const struct sw_disk *d, const char *job_id);
+/* Removes bodies that nobody needs: a daemon that was killed leaves some. */
+void sw_disk_sweep_bodies(const struct sw_disk *d, bool (*needed)(void *ctx, const char *job_id), void *ctx);
 
 #endif

@@ -67,10 +67,13 @@ static enum MHD_Result busy(struct sw_request *q)
 static enum MHD_Result start_job(struct sw_request *q, struct sw_task *t, bool known)
 {
   char id[SW_JOB_ID_LEN + 1];
-  if (!sw_jobs_add(q->server->jobs, t, client(q), q->seconds, known, id)) {
+  enum sw_jobs_rc rc = sw_jobs_add(q->server->jobs, t, client(q), q->seconds, known, id);
+  if (rc != SW_JOBS_OK)
     sw_task_clear(t);
+  if (rc == SW_JOBS_NOT_KEPT)
+    return sw_send_problem(q, 503, "io", "the store can't be written, so no job can be accepted", NULL);
+  if (rc == SW_JOBS_BUSY)
     return busy(q);
-  }
   struct sw_buf b = {.arena = q->arena};
   sw_jobs_write(q->server->jobs, id, &b);
   struct MHD_Response *r =

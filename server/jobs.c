@@ -293,38 +293,40 @@ static void forget(struct sw_jobs *js, struct sw_job_record *j)
   free_record(j);
 }
 
-bool sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *client, double seconds, bool known,
-                 char id[SW_JOB_ID_LEN + 1])
+enum sw_jobs_rc sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *client, double seconds, bool known,
+                            char id[SW_JOB_ID_LEN + 1])
 {
   struct sw_job_record *j = new_record(js, t->id, t->args, t->args_len);
   if (!j || !random_id(j->id)) {
     if (j)
       free_record(j);
-    return false;
+    return SW_JOBS_BUSY;
   }
   memcpy(id, j->id, sizeof j->id);
   j->waiter.deadline = j->added + seconds;
   j->users = 1;
   link_record(js, j);
-  bool ok = true;
+  enum sw_jobs_rc rc = SW_JOBS_OK;
   if (known) {
     pthread_mutex_lock(&js->lock);
     set_state_locked(j, SW_JOB_DONE);
     pthread_mutex_unlock(&js->lock);
     keep(j);
     sw_task_clear(t);
-  } else {
-    ok = secure(j, t->body) && sw_queue_join(js->queue, t, client, &j->waiter);
+  } else if (!secure(j, t->body)) {
+    rc = SW_JOBS_NOT_KEPT;
+  } else if (!sw_queue_join(js->queue, t, client, &j->waiter)) {
+    rc = SW_JOBS_BUSY;
   }
-  if (!ok) {
+  if (rc != SW_JOBS_OK) {
     forget(js, j);
-    return false;
+    return rc;
   }
   pthread_mutex_lock(&js->lock);
   j->users--;
   pthread_mutex_unlock(&js->lock);
   drop_old(js);
-  return true;
+  return SW_JOBS_OK;
 }
 
 /* -- what the last daemon left -- */
@@ -390,12 +392,19 @@ static bool requeue(struct sw_jobs *js, struct sw_job_record *j)
   return false;
 }
 
+static bool needs_body(void *ctx, const char *id)
+{
+  const struct sw_job_record *j = find_locked(ctx, id);
+  return j && !has_ended(j);
+}
+
 int sw_jobs_resume(struct sw_jobs *js)
 {
   struct resuming r = {.js = js};
   if (!js->disk)
     return 0;
   sw_disk_jobs(js->disk, load, &r);
+  sw_disk_sweep_bodies(js->disk, needs_body, js);
   for (struct sw_job_record *j = js->oldest, *next; j; j = next) { /* nobody else is here yet */
     next = j->newer;
     if (!has_ended(j))

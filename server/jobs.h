@@ -20,8 +20,11 @@ void sw_jobs_free(struct sw_jobs *js);
 /* Puts the jobs that had not ended when the last daemon did back into the queue; how many. */
 int sw_jobs_resume(struct sw_jobs *js);
 
-/* A new job for the task, which it takes over. `known`: the result is there already. False when the queue is full. */
-bool sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *client, double seconds, bool known,
+enum sw_jobs_rc { SW_JOBS_OK, SW_JOBS_BUSY, SW_JOBS_NOT_KEPT };
+
+/* A new job for the task, which it takes over. `known`: the result is there already. BUSY: the queue is full; NOT_KEPT:
+ * the store can't be written; then nothing was taken. */
+enum sw_jobs_rc sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *client, double seconds, bool known,
                  char id[SW_JOB_ID_LEN + 1]);
 
 /* The job as a JSON document; false when there is none of that id. */

@@ -34,9 +34,13 @@ static void usage(FILE *to)
   fputs("usage: stickwrightd [--OPTION VALUE]...\n", to);
   for (int i = 0; i < N_TEXTS; i++)
     fprintf(to, "  --%-20s %s: %s\n", text_table[i].name, text_table[i].value, text_table[i].what);
-  for (int i = 0; i < N_LIMITS; i++)
-    fprintf(to, "  --%-20s %s: %s (%ld)\n", limit_table[i].name, limit_table[i].unit, limit_table[i].what,
-            limit_table[i].value);
+  for (int i = 0; i < N_LIMITS; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "%s", limit_table[i].name);
+    for (char *c = name; *c; c++)
+      *c = *c == '_' ? '-' : *c;
+    fprintf(to, "  --%-20s %s: %s (%ld)\n", name, limit_table[i].unit, limit_table[i].what, limit_table[i].value);
+  }
   fputs("  --routes               print the routes and exit\n"
         "  --help, --version\n",
         to);
@@ -178,6 +182,7 @@ int main(int argc, char **argv)
   sigaddset(&ends, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ends, NULL);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk */
   struct sw_server *server = sw_server_start(&settings);
   if (!server)
     return 74;

@@ -23,6 +23,10 @@
 
 static bool limit(__rlimit_resource_t what, rlim_t most)
 {
+  struct rlimit r;
+  if (getrlimit(what, &r))
+    return false;
+  most = most < r.rlim_max ? most : r.rlim_max; /* it may be lower already */
   return !setrlimit(what, &(struct rlimit){most, most});
 }
 

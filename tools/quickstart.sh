@@ -10,7 +10,7 @@ sh tools/packages.sh gcc cmake ninja-build pkg-config libc6-dev libglpk-dev libj
 
 say "release build (build/release)"
 cmake --preset release >/dev/null
-cmake --build --preset release | tail -n 1
+cmake --build --preset release --target stickwright stickwrightd | tail -n 1
 
 model=data/models/llama_tiny.pt2
 out=build/quickstart

@@ -16,6 +16,8 @@
     "checks and executes a result directory; --reference: evaluates a model", 1)                                   \
   X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 1)                         \
   X(explain, "DIR NAME...", "why a storage has its layout, a conversion its place", 1)                               \
+  X(study, "SPEC.json [-o DIR] [--jobs N] [--seconds N] [--memory MB] [--shard K/N] [--baseline FILE] [--json]",     \
+    "a batch: graphs x profiles x solvers x options, to a table", 1)                                               \
   X(ops, "[--json|--markdown]", "operations and what becomes of them", 1)
 
 /* A verb gets the arguments behind its name. It prints its result to stdout and returns the exit code; faults that it

@@ -109,21 +109,6 @@ static const char *source_of(struct manifest *m, const struct sw_storage *s)
   return s->kind == SW_STORAGE_INPUT || !in->target ? in->name : in->target;
 }
 
-static void write_layout(struct sw_jw *w, const struct sw_layout *l)
-{
-  sw_jw_key(w, "layout");
-  if (!l) {
-    sw_jw_null(w);
-    return;
-  }
-  sw_jw_object(w);
-  sw_jw_kints(w, "device_size", l->device_size, l->rank);
-  sw_jw_kints(w, "stride_map", l->stride_map, l->rank);
-  sw_jw_kstr(w, "element_arrangement", sw_arrangement_name(l->arrangement));
-  sw_jw_kstr(w, "format", sw_format_name(l->format));
-  sw_jw_end_object(w);
-}
-
 static void write_fill(struct sw_jw *w, const struct sw_storage *s)
 {
   sw_jw_key(w, "fill");
@@ -144,7 +129,8 @@ static void write_buffer(struct manifest *m, const struct sw_storage *s)
   sw_jw_kstr(w, "dtype", sw_dtype_torch(s->dtype));
   sw_jw_kints(w, "size", s->size, s->rank);
   sw_jw_kints(w, "stride", s->stride, s->rank);
-  write_layout(w, l);
+  sw_jw_key(w, "layout");
+  sw_layout_json(w, l);
   write_fill(w, s);
   sw_jw_kint(w, "bytes", l ? sw_layout_bytes(l) : sw_storage_elements(s) * sw_dtype_bytes(s->dtype));
   sw_jw_end_object(w);
@@ -418,7 +404,8 @@ void sw_write_weights(struct sw_job *job, const struct sw_program *p, struct sw_
     sw_jw_kstr(&w, "dtype", sw_dtype_torch(s->dtype));
     sw_jw_kints(&w, "size", s->size, s->rank);
     sw_jw_kints(&w, "stride", s->stride, s->rank);
-    write_layout(&w, s->layout);
+    sw_jw_key(&w, "layout");
+    sw_layout_json(&w, s->layout);
     sw_jw_key(&w, "dim_order");
     if (n > 0) {
       sw_jw_array(&w);

@@ -2,6 +2,7 @@
 #ifndef SW_LAYOUT_H
 #define SW_LAYOUT_H
 
+#include "base/json.h"
 #include "compiler/lower/program.h"
 
 /* Formats on the device: X(id, SuperDSC name, elements a stick). */
@@ -57,11 +58,22 @@ int64_t sw_layout_elements(const struct sw_layout *l); /* product of device_size
 int64_t sw_layout_bytes(const struct sw_layout *l);    /* 128 * sticks */
 /* "device_size:4,128,64/stride_map:64,256,1" */
 const char *sw_layout_text(struct sw_arena *a, const struct sw_layout *l);
+/* {device_size, stride_map, element_arrangement, format}, or null: the form of results and manifests. */
+void sw_layout_json(struct sw_jw *w, const struct sw_layout *l);
 
 /* Form B of layouts.md 1.3: from host size, stride, and dim order (n entries, or n + 1 with -1 last for a sparse
  * layout). False when the rank is too high. [512,240] in order 0,1 as fp16 is [4,512,64] / [64,240,1]. */
 bool sw_layout_make(struct sw_layout *out, enum sw_format f, enum sw_arrangement ea, int n, const int64_t *size,
                     const int64_t *stride, const int *order, int n_order);
+
+/* The casts between float16 and float32 work on pairs of float32 sticks. The layout with its stick's tiles (of host step
+ * `stride`, `size` elements) rounded up to pairs; false when it has no such tiles. [8,96] in [3,8,32] / [32,96,1] becomes
+ * [4,8,32] / [32,96,1]. [8,32] in [1,8,32] becomes [2,8,32] / [-1,32,1]: the second tile has no element of its own in
+ * standard order, and its natural step of 32 would be that of the rows. With one element a stick likewise (stride and size
+ * do not count): [1,8,32] / [-1,1,-1] becomes [2,8,32] / [-1,1,-1]. */
+bool sw_layout_pair_tiles(struct sw_layout *l, int64_t stride, int64_t size);
+/* The device dim of such a second tile, -1: none. */
+int sw_layout_half_pair(const struct sw_layout *l);
 
 /* A coordinate: constant + sum of num * ((loop mod m) div den); mod 0 = none. index true: plus the row number of a
  * gather. Reference: layouts.md 3.2. */

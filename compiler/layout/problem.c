@@ -311,7 +311,18 @@ static void explain_hopeless(struct sw_choosing *c, const struct sw_problem *q)
     }
 }
 
-/* One fault per pair of the minimal conflict. */
+/* Whether some layout of the operand can't be read under some layout of the result. */
+static bool can_fail(const struct sw_choosing *c, const struct sw_group *g, const struct sw_reading *x)
+{
+  for (int j = 0; j < c->candidates[op_at(c, x->op)->out.storage].n; j++)
+    for (int p = 0; p < c->candidates[g->storage].n; p++)
+      if (x->wants[j] >= 0 && g->classes.v[x->wants[j]].conv[p] == SW_ASSIGN_INF)
+        return true;
+  return false;
+}
+
+/* One fault per pair of the minimal conflict. A group with several readers is in it as a whole: those of its readers
+ * are named that are in it too, or else all that can fail. */
 static void explain(struct sw_choosing *c, const struct sw_problem *q, const struct sw_assign_conflict *x)
 {
   int before = c->job->faults.n;
@@ -331,6 +342,12 @@ static void explain(struct sw_choosing *c, const struct sw_problem *q, const str
   }
   for (int i = 0; x && i < x->variables.n && c->job->faults.n == before; i++)
     explain_variable(c, q->storage[x->variables.v[i]]);
+  for (int i = 0; x && i < x->groups.n && c->job->faults.n == before; i++) {
+    const struct sw_group *g = &q->groups.v[q->handed.v[x->groups.v[i]]];
+    for (int k = 0; k < g->readings.n; k++)
+      if (can_fail(c, g, &g->readings.v[k]))
+        explain_reading(c, &g->readings.v[k]);
+  }
   if (c->job->faults.n == before)
     sw_fault(c->job, SW_INFEASIBLE, "no choice of layouts satisfies all ops");
 }

@@ -89,6 +89,19 @@ static bool is_random(const char *target)
          strstr(target, "bernoulli") || strstr(target, "multinomial");
 }
 
+/* The reference folds uniform tensors through pointwise ops, but reduces them on the device
+ * (restickify case amax_full). */
+static bool is_reduced_on_device(const struct lower *l, const struct sw_node *n)
+{
+  static const char *const reductions[] = {"aten.amax.default", "aten.amin.default", "aten.sum.dim_IntList", "aten.mean.dim"};
+  if (l->best || n->n_results != 1 || n->results[0] < 0 || l->graph->values.v[n->results[0]].dtype != SW_F16)
+    return false;
+  for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++)
+    if (!strcmp(n->target, reductions[i]))
+      return true;
+  return false;
+}
+
 static void find_constants(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -122,12 +135,15 @@ static void find_constants(struct lower *l)
       struct scan s = {l, n->schema && !is_random(n->target) && sw_eval_knows(n->target)};
       lw_each_value(n->args, n->n_args, check_constant, &s);
       for (int r = 0; r < n->n_results; r++)
-        if (n->results[r] >= 0)
-          s.all = s.all && g->values.v[n->results[r]].kind == SW_VALUE_TENSOR && !g->values.v[n->results[r]].size_expr;
+        if (n->results[r] >= 0) { /* what is written into later, by whatever, has to be in the program from the start */
+          const struct sw_value *v = &g->values.v[n->results[r]];
+          s.all = s.all && v->kind == SW_VALUE_TENSOR && !v->size_expr && !tainted[l->values[n->results[r]].root];
+        }
+      s.all = s.all && !is_reduced_on_device(l, n);
       l->node_constant[i] = s.all;
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
-          l->values[n->results[r]].constant = s.all && !tainted[l->values[n->results[r]].root];
+          l->values[n->results[r]].constant = s.all;
       if (s.all)
         continue;
       for (int k = 0; n->schema && k < n->n_args && k < n->schema->n_args; k++) {

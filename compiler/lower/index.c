@@ -131,8 +131,9 @@ static struct tensor gather(struct lower *l, struct tensor x, int dim, struct te
   if (!lw_known(x) || !lw_known(index))
     return lw_unknown();
   int rank = x.rank - 1 + index.rank;
-  int64_t size[SW_MAX_RANK];
+  int64_t size[SW_MAX_RANK] = {0};
   struct tensor in[2] = {index, x};
+  bool only_row = x.size[dim] == 1 || !x.stride[dim]; /* all legal row numbers name the same row: nothing is looked up */
   in[0].rank = in[1].rank = rank;
   for (int d = 0; d < rank; d++) {
     bool of_index = d >= dim && d < dim + index.rank;
@@ -142,8 +143,8 @@ static struct tensor gather(struct lower *l, struct tensor x, int dim, struct te
     in[1].stride[d] = of_index ? 0 : x.stride[own];
   }
   struct tensor out = lw_new_like(l, x.dtype, rank, size, 0, NULL);
-  struct sw_op *op = lw_nest(l, SW_OP_IDENTITY, SW_ROLE_PLAIN, rank, rank, size, out, 2, in);
-  if (op) {
+  struct sw_op *op = lw_nest(l, SW_OP_IDENTITY, SW_ROLE_PLAIN, rank, rank, size, out, only_row ? 1 : 2, only_row ? &in[1] : in);
+  if (op && !only_row) {
     op->in[1].index_input = 0;
     op->in[1].index_step = x.stride[dim];
     op->in[1].index_range = x.size[dim];
@@ -228,6 +229,10 @@ static void write_rows(struct lower *l, struct tensor x, int dim, const struct s
   struct tensor number = index_tensor(l, index);
   if (!lw_known(number) || !lw_known(src))
     return;
+  if (x.size[dim] == 1 && number.rank == 1 && number.size[0] == 1) { /* the only row */
+    lw_write(l, x, src);
+    return;
+  }
   if (number.rank == 0)
     number = lw_unsqueeze(number, 0);
   struct tensor out = x, in[2] = {number, lw_cast(l, src, x.dtype)};

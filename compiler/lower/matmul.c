@@ -84,11 +84,23 @@ int lw_matmul_loops(struct tensor x, struct tensor y, struct tensor out)
   return 0;
 }
 
+/* The matrix unit finds its loops by who has them: an operand that is one number along M, N or K (a fill, an expand) is
+ * written out first. */
+static struct tensor written_out(struct lower *l, struct tensor x)
+{
+  for (int d = x.rank - 2; l->best && d < x.rank; d++)
+    if (!x.stride[d] && x.size[d] > 1)
+      return lw_clone(l, x);
+  return x;
+}
+
 void lw_matmul_into(struct lower *l, struct tensor x, struct tensor y, struct tensor out)
 {
   struct product p;
   if (!lw_known(x) || !lw_known(y) || !lw_known(out))
     return;
+  x = written_out(l, x);
+  y = written_out(l, y);
   if (!make_product(&p, x, y, out)) {
     lw_refuse(l, NULL, "the operands of a matrix product do not fit");
     return;

@@ -566,7 +566,7 @@ void sw_tile(struct sw_job *job, const struct sw_options *o, struct sw_program *
   t.at_tick = SW_NEW_N(t.scratch, ints, p->steps.n);
   look(&t);
   for (int s = 0; s < n_storages && failures < MAX_FAILURES; s++) {
-    int64_t n;
+    int64_t n = 0;
     if (!is_large(&t, s) || !is_free(&t, s))
       continue;
     if (collect(&t, s) && can_run_together(&t) && choose_loop(&t, &n) >= 0 && prepare(&t, n)) {

@@ -3,20 +3,6 @@
 static const char *const storage_kinds[] = {"input", "parameter", "buffer", "constant", "scalar", "temporary"};
 static const char *const place_kinds[] = {"hbm", "pool", "lx"};
 
-static void write_layout(struct sw_jw *w, const struct sw_layout *l)
-{
-  if (!l) {
-    sw_jw_null(w);
-    return;
-  }
-  sw_jw_object(w);
-  sw_jw_kints(w, "device_size", l->device_size, l->rank);
-  sw_jw_kints(w, "stride_map", l->stride_map, l->rank);
-  sw_jw_kstr(w, "element_arrangement", sw_arrangement_name(l->arrangement));
-  sw_jw_kstr(w, "format", sw_format_name(l->format));
-  sw_jw_end_object(w);
-}
-
 static void write_input(struct sw_jw *w, const struct sw_report *r)
 {
   const struct sw_graph *g = r->graph;
@@ -94,7 +80,7 @@ static void write_storages(struct sw_jw *w, const struct sw_report *r)
     sw_jw_kints(w, "size", s->size, s->rank);
     sw_jw_kints(w, "stride", s->stride, s->rank);
     sw_jw_key(w, "layout");
-    write_layout(w, s->layout);
+    sw_layout_json(w, s->layout);
     sw_jw_kint(w, "candidates", c ? c->n : 0);
     sw_jw_kbool(w, "pinned", c && c->pinned);
     write_place(w, s->place);
@@ -113,9 +99,9 @@ static void write_conversions(struct sw_jw *w, const struct sw_report *r)
     sw_jw_object(w);
     sw_jw_kstr(w, "storage", r->program->storages.v[c->storage].name);
     sw_jw_key(w, "from");
-    write_layout(w, r->program->storages.v[c->storage].layout);
+    sw_layout_json(w, r->program->storages.v[c->storage].layout);
     sw_jw_key(w, "to");
-    write_layout(w, r->program->storages.v[c->copy].layout);
+    sw_layout_json(w, r->program->storages.v[c->copy].layout);
     sw_jw_key(w, "readers");
     sw_jw_array(w);
     for (int k = 0; k < c->readers.n; k++)

@@ -178,7 +178,9 @@ static enum sw_rc assign(struct run *r, const char *s)
     int64_t bytes = strtoll(what + 31, NULL, 10);
     if (bytes <= 0 || bytes > INT64_C(15032385536))
       return wrong(r, "a pool of impossible size");
-    r->card.hbm[r->card.n_hbm++] = sim_memory_new(r->job->arena, "the pool", (size_t)bytes, true);
+    if (r->card.pool)
+      return wrong(r, "a second pool");
+    r->card.pool = r->card.hbm[r->card.n_hbm++] = sim_memory_new(r->job->arena, "the pool", (size_t)bytes, true);
     define(r, s, (int64_t)r->card.n_hbm << SIM_SPACE_BITS);
   } else if (!strncmp(what, "sdscbundle.input_arg_extract value from ", 40)) {
     if (!lookup(r, what + 40, &a))

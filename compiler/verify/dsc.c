@@ -1,6 +1,7 @@
 #include "compiler/verify/dsc.h"
 
 #include "base/json.h"
+#include "compiler/verify/structure.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -347,7 +348,7 @@ struct dsc *dsc_read(struct sw_job *job, const char *file, const char *text, siz
     read_constants(&r, d, body);
   if (!r.bad)
     read_compute(&r, d, body);
-  return r.bad ? NULL : d;
+  return !r.bad && dsc_check_structure(job, d, top) ? d : NULL;
 }
 
 double dsc_constant(const struct dsc *d, const char *name, double otherwise)

@@ -10,6 +10,7 @@ enum { SIM_SPACE_BITS = 40 };
 struct sim_card {
   struct sim_memory **hbm; /* by space number - 1 */
   int n_hbm;
+  const struct sim_memory *pool; /* one of them, or NULL */
   struct sim_memory *lx[DSC_MAX_CORES];
   uint32_t n_executes;
 };

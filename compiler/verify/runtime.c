@@ -1,9 +1,7 @@
 #include "compiler/verify/runtime.h"
 
-#include "base/files.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "compiler/verify/bundle.h"
 #include "compiler/verify/host_step.h"
 #include "compiler/verify/image.h"
 
@@ -22,7 +20,7 @@ struct buffer {
 
 struct rt {
   struct sw_job *job;
-  const char *dir;
+  const struct sim_files *files;
   const struct sw_graph *graph;
   json_t *manifest;
   SW_VEC(struct buffer) buffers;
@@ -92,17 +90,17 @@ static void read_buffer(struct rt *r, const json_t *j)
     wrong(r, name, "its bytes do not hold its layout");
 }
 
-struct rt *rt_open(struct sw_job *job, const char *dir, const struct sw_graph *weights)
+struct rt *rt_open(struct sw_job *job, const struct sim_files *files, const struct sw_graph *weights)
 {
   struct rt *r = SW_NEW(job->arena, struct rt);
   const char *text;
   size_t len;
   r->job = job;
-  r->dir = dir;
+  r->files = files;
   r->graph = weights;
   r->by_name.arena = r->inputs.arena = job->arena;
   int before = job->faults.n;
-  if (sw_file_read(job, sw_arena_printf(job->arena, "%s/manifest.json", dir), (size_t)1 << 30, &text, &len) != SW_OK)
+  if (!files->read(files->ctx, job, "manifest.json", &text, &len))
     return NULL;
   r->manifest = sw_json_parse(job, "manifest.json", text, len, 100000000);
   if (!r->manifest)
@@ -183,9 +181,8 @@ static bool constant_file(struct rt *r, const struct buffer *b, struct sw_tensor
   const char *bytes;
   size_t len;
   int64_t n = 1;
-  char *path = sw_arena_printf(r->job->arena, "%s/%s%s", r->dir, strncmp(b->source, "constants/", 10) ? "constants/" : "",
-                               b->source);
-  if (sw_file_read(r->job, path, (size_t)1 << 31, &bytes, &len) != SW_OK)
+  char *path = sw_arena_printf(r->job->arena, "%s%s", strncmp(b->source, "constants/", 10) ? "constants/" : "", b->source);
+  if (!r->files->read(r->files->ctx, r->job, path, &bytes, &len))
     return false;
   for (int d = 0; d < b->image.rank; d++)
     n *= b->image.size[d];
@@ -261,8 +258,7 @@ static bool load_buffer(struct rt *r, struct sw_eval *e, struct buffer *b)
 static bool bundle_file(void *ctx, struct sw_job *job, const char *name, const char **text, size_t *len)
 {
   struct rt *r = ctx;
-  char *path = sw_arena_printf(job->arena, "%s/%s/%s", r->dir, r->bundle, name);
-  return sw_file_read(job, path, (size_t)1 << 30, text, len) == SW_OK;
+  return r->files->read(r->files->ctx, job, sw_arena_printf(job->arena, "%s/%s", r->bundle, name), text, len);
 }
 
 static enum sw_rc launch(struct rt *r, const json_t *step)

@@ -4,11 +4,13 @@
 #define SW_VERIFY_RUNTIME_H
 
 #include "compiler/eval/eval.h"
+#include "compiler/verify/bundle.h"
 
 struct rt;
 
-/* Reads DIR/manifest.json and checks it. NULL after a fault. `weights` gives parameters and buffers their values. */
-struct rt *rt_open(struct sw_job *job, const char *dir, const struct sw_graph *weights);
+/* Reads manifest.json and checks it. NULL after a fault. `files` holds the result directory, names as in it; `weights`
+ * gives parameters and buffers their values. */
+struct rt *rt_open(struct sw_job *job, const struct sim_files *files, const struct sw_graph *weights);
 
 /* Values of a graph input, by name; borrowed. */
 void rt_set_input(struct rt *r, const char *name, const struct sw_tensor *t);

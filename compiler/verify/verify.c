@@ -1,6 +1,8 @@
 #include "compiler/verify/verify.h"
 
 #include "compiler/eval/float.h"
+#include "base/files.h"
+#include "base/map.h"
 #include "compiler/verify/runtime.h"
 
 #include <math.h>
@@ -213,11 +215,11 @@ static enum sw_rc compare(struct expected *x, struct rt *r, struct sw_verified *
   return SW_OK;
 }
 
-enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
-                               struct sw_verified *out)
+static enum sw_rc verify(struct sw_job *job, const struct sim_files *files, const struct sw_graph *g,
+                         const struct sw_io *io, struct sw_verified *out)
 {
   memset(out, 0, sizeof *out);
-  struct rt *r = rt_open(job, dir, g);
+  struct rt *r = rt_open(job, files, g);
   if (!r)
     return job->worst;
   struct expected x = {job, g, io, NULL, NULL};
@@ -239,4 +241,47 @@ enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct
   SW_TRY(rt_run(r));
   SW_TRY(compare(&x, r, out));
   return out->n_wrong ? SW_DIFFERENT : SW_OK;
+}
+
+static bool from_disk(void *ctx, struct sw_job *job, const char *name, const char **text, size_t *len)
+{
+  char *path = sw_arena_printf(job->arena, "%s/%s", (const char *)ctx, name);
+  return sw_file_read(job, path, (size_t)1 << 31, text, len) == SW_OK;
+}
+
+enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
+                               struct sw_verified *out)
+{
+  struct sim_files files = {from_disk, (void *)(intptr_t)dir};
+  return verify(job, &files, g, io, out);
+}
+
+struct in_memory {
+  const struct sw_files *files;
+  struct sw_map by_path;
+};
+
+static bool from_memory(void *ctx, struct sw_job *job, const char *name, const char **text, size_t *len)
+{
+  const struct in_memory *m = ctx;
+  int64_t at = sw_map_get_str(&m->by_path, name);
+  if (at < 0) {
+    sw_fail(job, SW_DIFFERENT, "%s is missing", name);
+    return false;
+  }
+  /* readers of text want a NUL behind it */
+  *len = m->files->list.v[at].len;
+  *text = sw_arena_strndup(job->arena, m->files->list.v[at].bytes, *len);
+  return true;
+}
+
+enum sw_rc sw_verify_files(struct sw_job *job, const struct sw_files *files, const struct sw_graph *g,
+                           const struct sw_io *io, struct sw_verified *out)
+{
+  struct in_memory m = {.files = files};
+  m.by_path.arena = job->arena;
+  for (int i = 0; i < files->list.n; i++)
+    sw_map_set_str(&m.by_path, files->list.v[i].path, i);
+  struct sim_files source = {from_memory, &m};
+  return verify(job, &source, g, io, out);
 }

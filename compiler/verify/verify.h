@@ -24,6 +24,11 @@ struct sw_verified {
 enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
                                struct sw_verified *out);
 
+/* The same for a directory that was not written yet. */
+struct sw_files;
+enum sw_rc sw_verify_files(struct sw_job *job, const struct sw_files *files, const struct sw_graph *g,
+                           const struct sw_io *io, struct sw_verified *out);
+
 /* Weights without values get the fixed sequence too, with a warning each: layouts can be checked without them. */
 void sw_verify_make_up_weights(struct sw_job *job, struct sw_graph *g);
 

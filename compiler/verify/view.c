@@ -137,6 +137,7 @@ static void make_view(struct sim_exec *x, int number)
     }
     stride *= steps;
   }
+  v->whole = stride;
   for (int k = 0; k < t->n; k++) {
     const struct dsc_window *w = window_of(x, t, t->order[k]);
     if (!w)
@@ -299,8 +300,24 @@ static void check_starts(struct sim_exec *x, int number, const int64_t *first_ba
                                          x->core, v->base - first_base[number], elements * v->bytes));
 }
 
+/* M2: an argument's buffer is as large as the extents of the tensor. */
+static void check_extents(struct sim_exec *x, int number)
+{
+  const struct sim_view *v = &x->view[number];
+  bool has_window = false;
+  for (int i = 0; i < x->d->n_dims; i++)
+    has_window |= x->d->window[i].is_set;
+  if (v->t->is_lx || v->t->is_value || v->t->is_index || has_window || v->memory == x->card->pool)
+    return;
+  if (v->whole * v->bytes != (int64_t)v->memory->n)
+    sim_wrong(x, number, sw_arena_printf(x->job->arena, "its extents span %" PRId64 " bytes, %s has %zu", v->whole * v->bytes,
+                                         v->memory->name, v->memory->n));
+}
+
 void sim_check_addresses(struct sim_exec *x, int64_t *first_base)
 {
+  for (int i = 0; i < x->d->n_tensors && x->rc == SW_OK && x->core == 0; i++)
+    check_extents(x, i);
   for (int i = 0; i < x->d->n_tensors && x->rc == SW_OK; i++)
     if (x->core == 0)
       first_base[i] = x->view[i].base;

@@ -18,6 +18,7 @@ struct sim_view {
   int64_t count[DSC_MAX_DIMS];  /* of the core's slice, by op dim */
   int64_t step[DSC_MAX_DIMS];   /* in the arrays below, by op dim; 0: elements don't differ along it */
   int64_t stride[DSC_MAX_DIMS]; /* elements of memory for one step (one stick, for the stick dim) */
+  int64_t whole;                /* elements of memory that its extents span, all cores together */
   int64_t n;                    /* elements */
   int64_t *at;                  /* their bytes in memory */
   double *v;                    /* their values, 0 for poison, after sim_read */

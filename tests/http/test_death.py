@@ -2,11 +2,9 @@
 import json, os, pathlib, re, signal, sys, tempfile, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SWD, TEXT, Daemon, chain, check, finish, problem, until
+from daemon import GOOD, SANITIZED, TEXT, Daemon, chain, check, finish, problem, until
 
 LONG = chain(30000)
-# A sanitizer's run-time opens files of its own, so such a build has no filter.
-SANITIZED = b"__asan_init" in pathlib.Path(SWD).read_bytes() or b"__tsan_init" in pathlib.Path(SWD).read_bytes()
 
 with tempfile.TemporaryDirectory() as t, Daemon("--workers", "1", "--store", t + "/s.db", "--memory-mb", "600") as d:
     bug = signal.SIGABRT if SANITIZED else signal.SIGSEGV  # a sanitizer would report the latter

@@ -1,6 +1,6 @@
 """The store's file: results and jobs are there after a restart and after kill -9, what is damaged is not given out,
 the limit holds, and one file has one daemon."""
-import http.client, json, os, pathlib, random, signal, sqlite3, subprocess, sys, tempfile, threading
+import http.client, json, os, pathlib, random, resource, signal, sqlite3, subprocess, sys, tempfile, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import GOOD, SWD, TEXT, Daemon, check, finish, until
@@ -10,7 +10,7 @@ KILLS = int(os.environ.get("SW_KILLS", 8))
 
 def graph(k):
     """Path and body of one of many small pieces of work."""
-    return f"/compile?cores={k // 12 + 1}", GOOD.replace(b"128", b"%d" % (64 + k % 12))
+    return f"/compile?cores={k % 32 + 1}", GOOD.replace(b"128", b"%d" % (64 + k // 32))
 
 
 with tempfile.TemporaryDirectory() as t:
@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as t:
     # room for a few results only
     small = t + "/small.db"
     with Daemon("--store", small, "--store-mb", "1", "--cache-mb", "1") as d:
-        places = [d.ask("POST", *graph(k), **TEXT)[1]["Location"] for k in range(0, 24 * 12, 12)]
+        places = [d.ask("POST", *graph(k), **TEXT)[1]["Location"] for k in range(0, 24 * 32, 32)]
         check("the limit holds", 0 < d.metric("store_bytes") <= 1 << 20, True)
         check("the newest is there, the oldest is not", (d.ask("GET", places[-1])[0], d.ask("GET", places[0])[0]), (200, 404))
 
@@ -56,6 +56,23 @@ with tempfile.TemporaryDirectory() as t:
     for path in ("/proc/no/store.db", t):
         run = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60)
         check("no store at " + path, (run.returncode, "store" in run.stderr), (74, True))
+
+    # no file may grow beyond 300 kB: what a full disk does to the store
+    full = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, 300 << 10))
+    with Daemon("--store", t + "/full.db", before=full) as d:
+        answers = [d.ask("POST", *graph(k), **TEXT) for k in range(0, 40 * 9, 9)]
+        check("work is answered", {a[0] for a in answers}, {200})
+        check("writes failed", d.metric("store_failed_writes_total") > 0, True)
+        check("what is in memory is found", d.ask("GET", answers[-1][1]["Location"])[2], answers[-1][2])
+        refused = 0
+        for k in range(300, 380):
+            a = d.ask("POST", *graph(k), Prefer="respond-async", **TEXT)
+            refused += a[0] == 503 and json.loads(a[2])["type"] == "/problems/io"
+        check("jobs that can't be kept are refused", refused > 0, True)
+        check("exit code", d.stop(), 0)
+    with Daemon("--store", t + "/full.db") as d:
+        check("what was kept is whole", d.ask("GET", answers[0][1]["Location"])[2], answers[0][2])
+        check("nothing damaged", d.metric("store_damaged_total"), 0)
 
     # killed again and again while it works
     store = t + "/killed.db"
@@ -66,7 +83,7 @@ with tempfile.TemporaryDirectory() as t:
             def work(seed):
                 r = random.Random(seed)
                 while True:
-                    k = r.randrange(384)
+                    k = r.randrange(32 * 400)
                     path, body = graph(k)
                     try:
                         if r.random() < .5:
@@ -82,8 +99,6 @@ with tempfile.TemporaryDirectory() as t:
             threads = [threading.Thread(target=work, args=(kill * 10 + n,)) for n in range(3)]
             for th in threads:
                 th.start()
-            if kill % 2:
-                until("a worker is at work", d.children, 10)
             threading.Event().wait(rnd.random() * 0.6)
             d.process.send_signal(signal.SIGKILL)
             d.process.wait()
@@ -110,7 +125,7 @@ with tempfile.TemporaryDirectory() as t:
             elif d.ask("GET", j["result"])[2] != wanted[k]:
                 lost.append(job)
         check(f"accepted jobs lost of {len(jobs)}", lost, [])
-        check("there were some", len(jobs) > KILLS and len(answers) > 3, True)
+        check("there were some", len(jobs) >= KILLS and len(answers) > 0, True)
         check("nothing damaged", d.metric("store_damaged_total"), 0)
         check("no body left", until("bodies go", lambda: not os.listdir(store + ".bodies")), True)
         check("exit code", d.stop(), 0)

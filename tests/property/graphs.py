@@ -6,7 +6,7 @@ UNARY = {"relu": 0, "neg": 0, "sigmoid": 1, "tanh": 1, "abs": 0, "silu": 0, "gel
 BINARY = ["add.Tensor", "sub.Tensor", "mul.Tensor", "maximum", "minimum"]
 STEPS = {"unary": 2, "binary": 4, "broadcast": 3, "permute": 4, "slice": 3, "view": 3, "reduce": 3, "matmul": 4, "softmax": 2, "cat": 2,
          "clone": 1, "unsqueeze": 2, "squeeze": 1, "scalar": 2, "exp": 1, "select": 1, "expand": 1, "pad": 1, "where": 2, "stack": 1,
-         "compare": 1, "layer_norm": 1, "linear": 2, "copy_into": 1, "scatter": 1, "gather": 1, "single": 1, "host": 1, "flip": 1,
+         "compare": 1, "layer_norm": 1, "linear": 2, "copy_into": 1, "overwrite": 2, "same": 1, "scatter": 1, "gather": 1, "single": 1, "host": 1, "flip": 1,
          "clamp": 1, "attention": 1, "full": 1, "transposed_pair": 2, "embedding": 1, "addmm": 1, "repeat": 1, "norm": 1}
 LARGEST = 300000  # elements of a value
 BOUND = 2000      # magnitude of a value
@@ -276,7 +276,7 @@ class Graph:
             return
         n = self.values[v].size[-1]
         w = self.input([n], kind=f'parameter("w{self.n_inputs}")') if self.rng.random() < .7 else "None"
-        self.add("layer_norm", f"{v}, [{n}], {w}, None, 0.01", self.values[v].size, bound=n ** .5)
+        self.add("layer_norm", f"{v}, [{n}], {w}, None, 1.0", self.values[v].size, bound=2 * self.values[v].bound)
 
     def norm(self):
         """x / sqrt(mean(x^2) + eps), as exporters write it."""
@@ -329,6 +329,18 @@ class Graph:
     def clone(self):
         v = self.pick()
         self.add("clone", v, self.values[v].size, bound=self.values[v].bound)
+
+    def same(self):
+        """Ops that change nothing, but make a tensor of their own."""
+        v = self.pick(lambda x: x.size)
+        x = self.values[v]
+        ones = [1] * len(x.size)
+        op, args = self.rng.choice([("clone", ""), ("repeat", f", {ones}"), ("_to_copy", ", dtype=f16"), ("constant_pad_nd", ", [0, 0], 0.0"),
+                                    ("mul.Tensor", ", 1"), ("add.Tensor", ", 0"), ("clamp", ", -1e4, 1e4"), ("roll", ", [0], [0]"),
+                                    ("index_select", f", 0, %rows{len(self.lines)}")])
+        if op == "index_select":
+            self.lines.append(f"%rows{len(self.lines)} : i64[{x.size[0]}] = aten.arange.start_step(0, {x.size[0]})")
+        self.add(op, v + args, x.size, bound=x.bound)
 
     def flip(self):
         v = self.pick(lambda x: x.size)
@@ -384,6 +396,23 @@ class Graph:
         c = self.add("clone", v, x.size, bound=x.bound)
         w = self.mate(x.size)
         self.add("copy_", f"{c}, {w}", x.size, bound=self.values[w].bound)
+
+    def overwrite(self):
+        """In place, into whatever was there before, whole or a slice of it: earlier results must not change."""
+        v = self.pick(lambda x: x.size and x.contiguous() and x.bound >= 1)
+        if not v or any(v in line and "parameter" in line.split("=")[1] for line in self.lines if line.startswith(v + " ")):
+            return
+        x, target = self.values[v], v
+        if self.rng.random() < .5:
+            d = self.rng.randrange(len(x.size))
+            n = self.rng.randint(1, x.size[d])
+            at = self.rng.choice([0, x.size[d] - n])
+            target = self.add("slice.Tensor", f"{v}, {d}, {at}, {at + n}", [n if i == d else s for i, s in enumerate(x.size)], x.stride, x.bound)
+        size = self.values[target].size
+        kind = self.rng.choice(["copy_", "copy_", "mul_.Tensor", "fill_.Scalar", "relu_"])
+        args = {"copy_": lambda: target + ", " + self.input(size), "mul_.Tensor": lambda: target + ", 0.5",
+                "fill_.Scalar": lambda: target + ", 0.25", "relu_": lambda: target}[kind]()
+        self.add(kind, args, size, self.values[target].stride, x.bound)
 
     def scatter(self):
         """A slice of a buffer is replaced; sometimes the buffer is an input that is changed."""

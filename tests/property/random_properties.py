@@ -41,7 +41,7 @@ def reordered(text, rng):
     body, rest = lines[:-1], lines[-1:]
     rest = [line for line in body if line.startswith("mutate")] + rest
     body = [line for line in body if not line.startswith("mutate")]
-    if any("copy_(" in line for line in body):
+    if any(re.search(r"_(\.\w+)?\(", line) for line in body):
         return text
     inputs = [line for line in body if " = aten." not in line]
     nodes, known, out = [line for line in body if line not in inputs], set(), []

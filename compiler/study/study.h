@@ -1,0 +1,76 @@
+/* A study: graphs x profiles x solvers x option sets, each compiled in a process of its own, to one table.
+ *
+ * What a run gave is kept in DIR/runs/KEY.json, KEY being a digest of the graph's bytes, the effective options, the
+ * limits and the program itself. So a study that was interrupted goes on where it stood, shards can share a directory,
+ * and the tables, which are made from these files alone, are the same bytes either way. */
+#ifndef SW_STUDY_H
+#define SW_STUDY_H
+
+#include "base/files.h"
+#include "compiler/compare.h"
+
+struct sw_study_graph {
+  const char *name; /* last part of the path where that is unique, else the path as the spec's pattern found it */
+  const char *path;
+  char digest[65]; /* of its bytes; empty when it can't be read */
+};
+
+struct sw_study_options {
+  const char *label;    /* "lx=off cores=16"; "" for the defaults */
+  struct sw_options base;
+};
+
+struct sw_study_run {
+  int graph, options;
+  enum sw_profile profile;
+  enum sw_solver_kind solver;
+  char key[33];
+  bool done;
+  struct sw_compared row;
+  double seconds; /* of processor time */
+};
+
+struct sw_study {
+  const char *name;
+  SW_VEC(struct sw_study_graph) graphs;
+  SW_VEC(enum sw_profile) profiles;
+  SW_VEC(enum sw_solver_kind) solvers;
+  SW_VEC(struct sw_study_options) options;
+  SW_VEC(struct sw_study_run) runs; /* graphs, then option sets, then profiles, then solvers */
+};
+
+/* Reads a spec; `dir` is the folder that its paths are relative to. All faults of a spec are reported. */
+enum sw_rc sw_study_read(struct sw_job *job, const char *text, size_t len, const char *dir, struct sw_study **out);
+
+struct sw_study_limits {
+  int jobs;               /* processes at a time */
+  int64_t seconds;        /* processor time of one run */
+  int64_t memory_mb;      /* of one run */
+  int64_t shard, n_shards; /* only every n_shards-th run, from number `shard` on */
+  bool progress;          /* a line on stderr that is written over */
+};
+
+/* Does the runs that DIR has not got yet, and fills in all rows of the shard. */
+enum sw_rc sw_study_run(struct sw_job *job, struct sw_study *s, const char *dir, const struct sw_study_limits *limits);
+
+/* -- one run as a file -- */
+
+void sw_study_row_write(const struct sw_study_run *r, struct sw_jw *w); /* members of an open object */
+/* False when the text is not a whole row of that key. */
+bool sw_study_row_read(struct sw_job *job, const char *text, size_t len, struct sw_study_run *r);
+
+/* -- tables -- */
+
+const char *sw_study_profile_name(enum sw_profile p);
+const char *sw_study_solver_name(enum sw_solver_kind s);
+
+void sw_study_csv(const struct sw_study *s, struct sw_buf *out);
+void sw_study_json(const struct sw_study *s, struct sw_buf *out);
+void sw_study_times(const struct sw_study *s, struct sw_buf *out); /* CSV of what differs from one day to the next */
+void sw_study_summary(struct sw_job *job, const struct sw_study *s, struct sw_buf *out); /* Markdown */
+
+/* Runs of `baseline`, an earlier study.json, that are here too and now cost more, take longer or fail: their number,
+ * each named in `out`. -1 after a fault. */
+int sw_study_check(struct sw_job *job, const struct sw_study *s, const char *baseline, size_t len, struct sw_buf *out);
+
+#endif

@@ -1,0 +1,64 @@
+#!/bin/sh
+# man.sh PROGRAM PAGE VERSION OUT: writes a man page from what the program says of itself.
+set -eu
+program=$1 page=$2 version=$3 out=$4
+name=${page%.*} section=${page##*.}
+
+# Text for roff: backslashes and hyphens as they are, no line taken for a request.
+plain() { sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^\([.']\)/\\\\\&\1/"; }
+
+# Lines "  --name VALUE   what it does" as a list.
+options() {
+  plain | awk '/^  / {
+    line = substr($0, 3)
+    cut = match(line, /  +/)
+    print ".TP"
+    print ".B " (cut ? substr(line, 1, cut - 1) : line)
+    if (cut) print substr(line, cut + RLENGTH)
+  }'
+}
+
+header() {
+  printf '.TH %s %s "" "stickwright %s"\n.SH NAME\n%s \\- %s\n' "$(echo "$name" | tr a-z A-Z)" "$section" "$version" "$name" "$1"
+}
+
+verbs() { "$program" help | sed -n 's/^  \([a-z]*\) .*/\1/p'; }
+
+command_page() {
+  header "layout compiler for Spyre"
+  printf '.SH SYNOPSIS\n.B stickwright\n.I VERB\n\\&...\n.SH VERBS\n'
+  for verb in $(verbs); do
+    "$program" help "$verb" | sed -n '1s/^usage: //p' | plain | sed 's/^/.TP\n.B /'
+    "$program" help "$verb" | sed -n 2p | plain
+  done
+  printf '.SH OPTIONS\nWhere a verb takes OPTIONS, they are these, by the same names in HTTP queries and in result.json.\n'
+  "$program" help compile | sed -n '/^options:/,$p' | options
+  cat <<'END'
+.SH EXIT STATUS
+0 success; 1 a check found a difference; 3 no plan exists; 4 a limit; 5 time or cancelled; 64 usage; 65 bad or unsupported
+input; 66 no input; 70 a fault of the program; 74 reading or writing.
+.SH SEE ALSO
+.BR stickwrightd (8)
+END
+}
+
+daemon_page() {
+  header "layout compiler for Spyre, over HTTP"
+  printf '.SH SYNOPSIS\n.B stickwrightd\n[\\-\\-OPTION VALUE]...\n.SH DESCRIPTION\n'
+  printf 'Runs the verbs of stickwright(1) in worker processes. GET /openapi.yaml describes the routes.\n.SH OPTIONS\n'
+  "$program" --help | options
+  cat <<'END'
+.SH SIGNALS
+SIGTERM and SIGINT: no more is accepted, what waits is answered, exit status 0.
+.SH EXIT STATUS
+0 stopped by a signal; 64 usage; 66 no token file; 74 the address or the store can't be used.
+.SH SEE ALSO
+.BR stickwright (1)
+END
+}
+
+case $name in
+stickwright) command_page ;;
+*) daemon_page ;;
+esac >"$out.new"
+mv "$out.new" "$out"

@@ -1,0 +1,69 @@
+"""What random graphs found in stickwright itself (tests/property), shrunk."""
+from case import Case
+
+CASES = [
+    Case("SW-01", "a fill is an operand of a matmul: it is written out first", """
+         %v : f16[2,5,256] = aten.full([2, 5, 256], 0.5)
+         %x : f16[2,256,3] = input
+         %y : f16[2,5,3] = aten.bmm(%v, %x)
+         return %y""", status="optimal"),
+    Case("SW-01", "operands of a matmul that are one number along K, M or N", """
+         %x : f16[3,128,1] = input
+         %e : f16[3,128,16] = aten.expand(%x, [3,128,16])
+         %w : f16[3,16,70] = input
+         %y : f16[3,128,70] = aten.bmm(%e, %w)
+         %z : f16[1,16,1] = input
+         %f : f16[3,16,70] = aten.expand(%z, [3,16,70])
+         %u : f16[3,128,70] = aten.bmm(%e, %f)
+         return %y, %u""", status="optimal"),
+    Case("SW-02", "rows of a dim of size 1: the op had lost its table of row numbers", """
+         %x : f16[1,64] = input
+         %y : f16[1,64] = aten.flip(%x, [0])
+         %w : f16[192,1] = input
+         %z : f16[192,1] = aten.flip(%w, [1])
+         return %y, %z""", status="optimal"),
+    Case("SW-03", "a gather of rows of one element each", """
+         %x : f16[65,40,1] = input
+         %i : i32[32] = input
+         %y : f16[32,40,1] = aten.index.Tensor(%x, [%i])
+         return %y""", status="optimal"),
+    Case("SW-04", "rows of a fill", """
+         %v : f16[130,2,192,5] = aten.full([130, 2, 192, 5], 0.25)
+         %i : i32[5] = input
+         %y : f16[5,2,192,5] = aten.index.Tensor(%v, [%i])
+         return %y""", status="optimal"),
+    Case("SW-05", "a conflict between several readers names them", """
+         %x0 : f16[65] = input
+         %x1 : f16[65] = input
+         %v2 : f16[65] = aten.maximum(%x1, %x0)
+         %v3 : f16[65] = aten.sub.Tensor(%v2, %x1)
+         %v4 : f16[10] strides=[2] = aten.slice.Tensor(%v3, 0, 1, 21, 2)
+         %v8 : f16[10] = aten._softmax(%v4, 0, False)
+         return %v8""", status="infeasible", says=["x1 -> v2", "x1 -> v3"]),
+    Case("SW-06", "writing into a constant: the write was lost, the output had no storage", """
+         %v1 : f16[65] = input
+         %v6 : f16[65] = aten.full([65], 1.0)
+         %v9 : f16[65] = aten.clone(%v6)
+         %v10 : f16[65] = aten.copy_(%v9, %v1)
+         return %v10, %v6""", status="optimal"),
+    Case("SW-06", "writing into a slice of a constant", """
+         %v1 : f16[64,3] = input
+         %f : f16[128,3] = aten.full([128,3], 1.0)
+         %v6 : f16[128,3] = aten.mul.Tensor(%f, 2)
+         %s : f16[64,3] = aten.slice.Tensor(%v6, 0, 64, 128)
+         %v10 : f16[64,3] = aten.copy_(%s, %v1)
+         return %v6""", status="optimal"),
+    Case("SW-07", "layer norm of what came through float32: its result was taken for one in float32's order of lanes", """
+         %x0 : f16[1,64] = input
+         %v3 : f32[1,64] = aten._to_copy(%x0, dtype=f32)
+         %v4 : f32[1,64] = aten.mul.Tensor(%v3, 1.5)
+         %v5 : f16[1,64] = aten._to_copy(%v4, dtype=f16)
+         %v8 : f16[1,64] = aten.layer_norm(%v5, [64], None, None, 1.0)
+         return %v8""", status="optimal"),
+    Case("SW-08", "a weight read as rows of 4 cut from 40: lanes behind a row were the next row", """
+         %x3 : f16[3,40] = parameter("p")
+         %v6 : f16[3,10,4] = aten.view(%x3, [3, 10, 4])
+         %x5 : f16[3,4,128] = input
+         %v13 : f16[3,10,128] = aten.bmm(%v6, %x5)
+         return %v13"""),
+]
