@@ -40,14 +40,12 @@ static void check_op(struct sw_choosing *c, const struct sw_op *op)
 
 static int64_t cost_of(struct sw_choosing *c, const struct sw_op *op)
 {
-  const struct sw_layout *from = c->p->storages.v[op->in[0].storage].layout;
-  if (op->role == SW_ROLE_CONVERSION && sw_layout__is_slice(c, op))
-    return sw_layout__conversion_cost(c, c->p->storages.v[op->out.storage].layout);
-  if (op->role == SW_ROLE_CONVERSION)
-    return op->op == SW_OP_RESTICKIFY || c->best ? sw_layout__conversion_cost(c, from) : 0;
-  return op->op == SW_OP_RESTICKIFY
-             ? sw_layout__in_op_cost(c, from, c->p->storages.v[op->out.storage].layout)
-             : 0;
+  bool copy = op->role == SW_ROLE_CONVERSION ? op->op == SW_OP_RESTICKIFY || c->best
+                                             : op->op == SW_OP_RESTICKIFY && c->best;
+  if (!copy)
+    return 0;
+  const struct sw_storage *from = &c->p->storages.v[op->in[0].storage], *to = &c->p->storages.v[op->out.storage];
+  return sw_layout__copy_cost(c, from, op, from->layout, to->layout);
 }
 
 enum sw_rc sw_layout__check(struct sw_choosing *c)

@@ -136,12 +136,14 @@ bool sw_layout__slice(const struct sw_choosing *c, const struct sw_op *op, int i
 bool sw_layout__plan_slice(const struct sw_choosing *c, const struct sw_slice *slice, const struct sw_layout *from,
                            struct sw_slice_plan *plan);
 /* Whether a conversion is such a copy: it does not read its storage whole and in order. */
-bool sw_layout__is_slice(const struct sw_choosing *c, const struct sw_op *op);
+bool sw_layout__is_slice(const struct sw_storage *read, const struct sw_op *op);
 
-/* Cost of a conversion in the unit of the objective, at least 1. */
-int64_t sw_layout__conversion_cost(const struct sw_choosing *c, const struct sw_layout *from);
-/* The same where a copy moves the stick on its way. */
-int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_layout *from, const struct sw_layout *to);
+/* Cost of a copy, conversion or not, in the unit of the objective, at least 1 (weigh.c). */
+int64_t sw_layout__copy_cost(const struct sw_choosing *c, const struct sw_storage *read, const struct sw_op *op,
+                             const struct sw_layout *from, const struct sw_layout *to);
+/* The same where a copy of the model moves the stick on its way. */
+int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *from,
+                              const struct sw_layout *to);
 
 /* Objective time, profile best: what a layout with more padding than the leanest one costs everybody who moves it. */
 int64_t sw_layout__padding_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l);
@@ -220,5 +222,6 @@ void sw_layout__place_default(struct sw_choosing *c, int storage);
 int sw_layout__add_op(struct sw_choosing *c, const struct sw_op *op, const char *name);
 /* Reads and writes two storages of one shape in their own order. */
 struct sw_op sw_layout__whole_copy(const struct sw_choosing *c, int from, int to);
+struct sw_op sw_layout__copy_of(const struct sw_storage *s); /* the same, storages not filled in */
 
 #endif

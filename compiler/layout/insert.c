@@ -52,11 +52,10 @@ int sw_layout__add_op(struct sw_choosing *c, const struct sw_op *op, const char 
   return at;
 }
 
-struct sw_op sw_layout__whole_copy(const struct sw_choosing *c, int from, int to)
+struct sw_op sw_layout__copy_of(const struct sw_storage *s)
 {
-  const struct sw_storage *s = &c->p->storages.v[from];
   struct sw_op op = {.op = SW_OP_IDENTITY, .role = SW_ROLE_CONVERSION, .n_in = 1};
-  op.in[0] = (struct sw_access){.storage = from, .index_input = -1};
+  op.in[0] = (struct sw_access){.index_input = -1};
   for (int d = 0; d < s->rank; d++) {
     if (s->size[d] == 1)
       continue;
@@ -65,6 +64,13 @@ struct sw_op sw_layout__whole_copy(const struct sw_choosing *c, int from, int to
   }
   op.n_written = op.n_loops;
   op.out = op.in[0];
+  return op;
+}
+
+struct sw_op sw_layout__whole_copy(const struct sw_choosing *c, int from, int to)
+{
+  struct sw_op op = sw_layout__copy_of(&c->p->storages.v[from]);
+  op.in[0].storage = from;
   op.out.storage = to;
   return op;
 }
@@ -100,7 +106,7 @@ static int add_conversion(struct sw_choosing *c, struct sw_op *op, const struct 
   struct sw_conversion *x = SW_PUSH(c->job->arena, &c->choice->conversions);
   x->storage = storage;
   x->copy = copy;
-  x->elements = sw_layout_elements(sw_layout__is_slice(c, op) ? to : c->p->storages.v[storage].layout);
+  x->elements = sw_layout_elements(sw_layout__is_slice(&c->p->storages.v[storage], op) ? to : c->p->storages.v[storage].layout);
   x->op = sw_layout__add_op(
       c, op, sw_arena_printf(c->job->arena, "%s %s", op->op == SW_OP_RESTICKIFY ? "restickify" : "relayout", name));
   x->reason = sw_arena_printf(c->job->arena, "%s reads %s: %s", c->p->ops.v[reader].name, name, why);

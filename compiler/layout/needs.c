@@ -1,5 +1,4 @@
 /* What an operand needs, and what it takes to give it that. Reference: layouts.md 3.4 to 3.6, 4.6 to 4.12, 5.1. */
-#include "compiler/layout/burst.h"
 #include "compiler/layout/choose.h"
 #include "compiler/layout/normal.h"
 
@@ -73,7 +72,8 @@ bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_
 {
   struct sw_coord host[SW_MAX_RANK];
   int d = sw_layout__stick_dim(s, l), loop = seen->stick.loop;
-  if (!seen->formed || d < 0 || (loop >= 0 && op->range[loop] % sw_format_eps(l->format) == 0))
+  int eps = l->arrangement == SW_EA_DL16_TO_FP32 ? 64 : sw_format_eps(l->format); /* there, pairs are */
+  if (!seen->formed || d < 0 || (loop >= 0 && op->range[loop] % eps == 0))
     return true;
   return loop >= 0 && sw_layout__host_coords(s, op, &op->out, SW_OFFSET_EXACT, host) &&
          host[d].constant + op->range[loop] >= s->size[d];
@@ -107,6 +107,7 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
 {
   enum sw_arrangement a = from->arrangement, b = to->arrangement;
   bool staggered = a == SW_EA_DL16_TO_FP32 || a == SW_EA_FP32_TO_DL16;
+  bool to_staggered = b == SW_EA_DL16_TO_FP32 || b == SW_EA_FP32_TO_DL16;
   bool one_lane = seen->stick.class == SW_STICK_ZERO && a != SW_EA_EXX2;
   switch (op->op) {
   case SW_OP_DL16TOFP32:
@@ -124,12 +125,12 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
   case SW_OP_MATMULFP8:
   case SW_OP_LAYERNORMNORM:
   case SW_OP_LAYERNORMSCALE:
-    return !staggered;
+    return !staggered && !to_staggered;
   case SW_OP_MATMUL:
   case SW_OP_EXX2:
   case SW_OP_TOPKVALUE:
   case SW_OP_TOPKINDEX:
-    return a == SW_EA_STANDARD;
+    return a == SW_EA_STANDARD && !to_staggered;
   default:
     break;
   }
@@ -152,6 +153,25 @@ static bool cuts_stick(const struct sw_layout *l, const struct sw_seen *seen, in
         return true;
     }
   return false;
+}
+
+/* float32 in the order of a cast from float16 has neighbours in different sticks of a pair. Loops over 32 of 96 elements are
+ * rounded up to pairs when they are written down, so a pair must begin where they begin and be in memory to its end. */
+static bool splits_pair(const struct sw_op *op, const struct sw_layout *l, const struct sw_seen *seen)
+{
+  int loop = seen->stick.loop;
+  if (l->arrangement != SW_EA_DL16_TO_FP32 || seen->stick.class != SW_STICK_LOOP)
+    return false;
+  int64_t tiles = (op->range[loop] - 1) / 32 + 1, in_memory = 1;
+  for (int j = 0; j < l->rank - 1; j++)
+    for (int t = 0; t < seen->coord[j].n; t++) {
+      if (seen->coord[j].term[t].loop != loop)
+        continue;
+      if (seen->coord[j].term[t].mod % 64 || seen->coord[j].constant % 2)
+        return true;
+      in_memory = seen->coord[j].n == 1 ? l->device_size[j] - seen->coord[j].constant : tiles;
+    }
+  return tiles % 2 && in_memory <= tiles;
 }
 
 /* NULL when the operand can be read as it is, else what is in the way. */
@@ -177,12 +197,14 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
     return "a dim of it ends inside a stick of another tensor";
   if (op->op == SW_OP_PROD && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1)
     return "a product does not run along the stick";
-  if (from->format == SW_FORMAT_FP32 && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1 &&
+  bool along_stick = s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1;
+  if (from->format == SW_FORMAT_FP32 && along_stick &&
       op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
     return "a float32 reduction along a stick that is not full";
-  if (from->arrangement == SW_EA_DL16_TO_FP32 && s->loop >= 0 && !changes_format(op) &&
-      (op->range[s->loop] + 31) / 32 % 2)
-    return "its rows end in half a pair of float32 sticks";
+  if (from->arrangement == SW_EA_FP32_TO_DL16 && along_stick && op->range[s->loop] % 64)
+    return "a reduction along a stick that is not full, with its lanes in another order: no mask fits them";
+  if (splits_pair(op, from, seen) || splits_pair(op, to, to_seen))
+    return "its rows begin or end in half a pair of float32 sticks";
   if (!arrangement_fits(op, from, seen, to))
     return "its lanes are in another order (element arrangement)";
   if (op->op == SW_OP_MATMULFP8 && input == 1 && from->arrangement != SW_EA_QFP8WT)
@@ -258,6 +280,13 @@ bool sw_layout__moves_stick(const struct sw_choosing *c, const struct sw_op *op,
          (!c->best || can_be_emitted(c, op, from, written, to));
 }
 
+static int64_t whole_cost(const struct sw_choosing *c, const struct sw_storage *s, const struct sw_layout *from,
+                          const struct sw_layout *to)
+{
+  struct sw_op copy = sw_layout__copy_of(s);
+  return sw_layout__copy_cost(c, s, &copy, from, to);
+}
+
 /* Whether a copy with its stick on `dim` would do; fills in the outcome. */
 static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
                     const struct sw_layout *from, const struct sw_layout *to, const struct sw_seen *to_seen, int dim,
@@ -276,13 +305,14 @@ static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int inp
       return false;
     seen = sw_layout__see(&copy, op, x, SW_OFFSET_EXACT);
   }
-  int64_t cost = sw_layout__conversion_cost(c, from), move = 0;
+  int64_t move = 0;
   if (obstacle(c, op, input, need, &copy, &seen, to, to_seen)) {
     const struct sw_storage *written = &c->p->storages.v[op->out.storage];
     if (need.kind != SW_NEED_COPY || !sw_layout__moves_stick(c, op, &copy, &seen, written, to, to_seen))
       return false;
-    move = sw_layout__in_op_cost(c, &copy, to); /* the copy that the op is does the rest */
+    move = sw_layout__in_op_cost(c, op, &copy, to); /* the copy that the op is does the rest */
   }
+  int64_t cost = whole_cost(c, s, from, &copy);
   if (out->kind == SW_CONVERT && out->cost + out->move <= cost + move)
     return true;
   *out = (struct sw_outcome){
@@ -335,7 +365,7 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
   const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
   int loop = need.kind == SW_NEED_LOOP ? need.loop : to_seen->stick.loop;
   struct sw_slice slice;
-  if (loop < 0 || !sw_layout__slice(c, op, input, loop, &slice) || !sw_layout__is_slice(c, &slice.op))
+  if (loop < 0 || !sw_layout__slice(c, op, input, loop, &slice) || !sw_layout__is_slice(s, &slice.op))
     return;
   for (int d = -1; d < s->rank; d++) {
     struct sw_layout whole = *from;
@@ -346,7 +376,7 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
     struct sw_seen read = sw_layout__see(&plan.last, op, &slice.read, SW_OFFSET_EXACT);
     if (obstacle(c, op, input, need, &plan.last, &read, to, to_seen))
       continue;
-    int64_t cost = plan.cost + (d < 0 ? 0 : sw_layout__conversion_cost(c, from));
+    int64_t cost = plan.cost + (d < 0 ? 0 : whole_cost(c, s, from, &whole));
     *out = (struct sw_outcome){
         .kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .why = out->why};
     return;
@@ -383,7 +413,7 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   if (need.kind == SW_NEED_COPY &&
       sw_layout__moves_stick(c, op, from, seen, &c->p->storages.v[op->out.storage], to, to_seen)) {
     out.kind = SW_IN_OP;
-    out.move = sw_layout__in_op_cost(c, from, to);
+    out.move = sw_layout__in_op_cost(c, op, from, to);
     return out;
   }
   if (try_loading_again(c, op, input, need, to, to_seen, &out))
@@ -414,60 +444,4 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   if (out.kind == SW_IMPOSSIBLE && !gather)
     try_slice(c, op, input, need, from, to, to_seen, &out);
   return out;
-}
-
-/* -- costs -- */
-
-/* Restickify by burst length (burst.h). A run is what one core reads in one piece: the stick, then neighbouring dims
- * outward until one is split. The plan is not there yet, so the outermost dims are taken to be split until the cores
- * are busy. */
-static int64_t conversion_ns(const struct sw_layout *from, int64_t cores)
-{
-  int64_t part[SW_MAX_DEVICE_RANK], left = cores;
-  bool split[SW_MAX_DEVICE_RANK];
-  for (int j = 0; j < from->rank - 1; j++) {
-    int64_t share = from->device_size[j] < left ? from->device_size[j] : left;
-    split[j] = share > 1;
-    part[j] = (from->device_size[j] + share - 1) / share;
-    left = left / share > 1 ? left / share : 1;
-  }
-  int64_t run = 128;
-  for (int j = from->rank - 2; j >= 0 && run < 4096; j--) {
-    run *= part[j] < 32 ? part[j] : 32;
-    if (split[j])
-      break;
-  }
-  struct sw_burst b = {(double)sw_layout_bytes(from), (double)run, (int)cores};
-  double ns = sw_restickify_ns(&b);
-  return ns < 1 ? 1 : ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
-}
-
-int64_t sw_layout__conversion_cost(const struct sw_choosing *c, const struct sw_layout *from)
-{
-  if (c->o->objective == SW_OBJECTIVE_TIME)
-    return conversion_ns(from, c->o->cores);
-  return sw_layout_elements(from);
-}
-
-int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_layout *from, const struct sw_layout *to)
-{
-  if (!c->best)
-    return 0; /* the reference does not count these */
-  int64_t a = sw_layout__conversion_cost(c, from), b = sw_layout__conversion_cost(c, to);
-  return a < b ? a : b;
-}
-
-/* Bytes more than the leanest candidate, at 150 GB/s, once per access. A vector of 4096 numbers alone in their sticks
- * is 524288 bytes instead of 8192: 3440 ns for each op that touches it. */
-int64_t sw_layout__padding_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l)
-{
-  const sw_layout_list *all = &c->candidates[storage];
-  if (!c->best || c->o->objective != SW_OBJECTIVE_TIME || all->n < 2)
-    return 0;
-  int64_t least = sw_layout_bytes(&all->v[0]);
-  for (int i = 1; i < all->n; i++)
-    if (sw_layout_bytes(&all->v[i]) < least)
-      least = sw_layout_bytes(&all->v[i]);
-  double ns = (double)(sw_layout_bytes(l) - least) / 150 * c->accesses[storage];
-  return ns > 9e14 ? (int64_t)9e14 : (int64_t)(ns + 0.5);
 }

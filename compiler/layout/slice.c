@@ -112,19 +112,22 @@ bool sw_layout__plan_slice(const struct sw_choosing *c, const struct sw_slice *s
     return false;
   struct sw_seen written = sw_layout__see(&plan->last, &slice->op, &slice->op.out, SW_OFFSET_EXACT);
   plan->at_once = sw_layout__moves_stick(c, &slice->op, from, &seen, &slice->shape, &plan->last, &written);
-  plan->cost = sw_layout__conversion_cost(c, &plan->last);
-  if (plan->at_once)
+  const struct sw_storage *s = &c->p->storages.v[slice->op.in[0].storage];
+  if (plan->at_once) {
+    plan->cost = sw_layout__copy_cost(c, s, &slice->op, from, &plan->last);
     return true;
+  }
   if (!with_stick(slice, seen.stick.loop, &plan->middle) ||
       !sw_layout__move_stick(&slice->shape, &plan->middle, slice->stick, &plan->last))
     return false;
-  plan->cost = 2 * sw_layout__conversion_cost(c, &plan->middle);
+  struct sw_op turn = sw_layout__copy_of(&slice->shape);
+  plan->cost = sw_layout__copy_cost(c, s, &slice->op, from, &plan->middle) +
+               sw_layout__copy_cost(c, &slice->shape, &turn, &plan->middle, &plan->last);
   return true;
 }
 
-bool sw_layout__is_slice(const struct sw_choosing *c, const struct sw_op *op)
+bool sw_layout__is_slice(const struct sw_storage *s, const struct sw_op *op)
 {
-  const struct sw_storage *s = &c->p->storages.v[op->in[0].storage];
   int l = 0;
   for (int d = 0; d < s->rank; d++)
     if (s->size[d] > 1) {

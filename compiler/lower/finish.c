@@ -40,6 +40,8 @@ static void add_tensor(struct lower *l, const char *name, struct tensor t, const
   if (lw_known(t)) {
     o->view = lw_view_of(t);
     l->program->storages.v[t.storage].is_output = true;
+  } else if (l->job->worst == SW_OK) {
+    sw_fault(l->job, SW_INTERNAL, "nothing makes this output")->tensor = name;
   }
 }
 

@@ -195,13 +195,13 @@ static void find_constants(struct lower *l)
       struct scan s = {l, n->schema && !is_random(n->target) && sw_eval_knows(n->target)};
       lw_each_value(n->args, n->n_args, check_constant, &s);
       for (int r = 0; r < n->n_results; r++)
-        if (n->results[r] >= 0)
-          s.all = s.all && g->values.v[n->results[r]].kind == SW_VALUE_TENSOR;
+        if (n->results[r] >= 0) /* what is written into later, by whatever, has to be in the program from the start */
+          s.all = s.all && g->values.v[n->results[r]].kind == SW_VALUE_TENSOR && !tainted[l->values[n->results[r]].root];
       s.all = s.all && is_static_or_leading(l, n) && !is_reduced_on_device(l, n);
       l->node_constant[i] = s.all;
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
-          l->values[n->results[r]].constant = s.all && !tainted[l->values[n->results[r]].root];
+          l->values[n->results[r]].constant = s.all;
       if (s.all)
         continue;
       for (int k = 0; n->schema && k < n->n_args && k < n->schema->n_args; k++) {

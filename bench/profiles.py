@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Compiles every model of some folders in both profiles and lists those where best costs more than torch-spyre.
+
+    bench/profiles.py [--bin build/release/stickwright] [--jobs 2] [--only TEXT] FOLDER...
+
+FOLDER holds *.pt2 at any depth. Compared are objective.predicted_ns (one time model for both profiles) and
+objective.conversion_elements. Models that only one profile accepts are counted, not compared. Prints Markdown; exit 1 if
+best predicts more anywhere. Standard library only."""
+import argparse, concurrent.futures, json, math, pathlib, subprocess, sys
+
+PROFILES = ("torch-spyre", "best")
+
+
+def objective(binary, path, profile):
+    """The objective of a result, None when the profile does not accept the model."""
+    p = subprocess.run([binary, "compile", "--json", "--profile", profile, str(path)], capture_output=True, timeout=600)
+    if p.returncode:
+        return None
+    return json.loads(p.stdout)["objective"]
+
+
+def name_of(path):
+    return path.parent.name if path.name == "graph.pt2" else path.name[:-4]
+
+
+def more(a, b):
+    """b above a by more than rounding."""
+    return b > a * (1 + 1e-9)
+
+
+def exceptions(rows, key, unit):
+    worse = [(n, r[key], b[key]) for n, r, b in rows if more(r[key], b[key])]
+    print(f"\nbest has more {unit} on {len(worse)} of {len(rows)}.")
+    if worse:
+        print(f"\n| model | {PROFILES[0]} | {PROFILES[1]} | ratio |\n|---|---|---|---|")
+    for n, a, b in worse:
+        print(f"| {n} | {a:.0f} | {b:.0f} | {b / a if a else math.inf:.3f} |")
+    return len(worse)
+
+
+def summary(folder, rows, only):
+    times = [(r["predicted_ns"], b["predicted_ns"]) for _, r, b in rows]
+    ratios = [math.log(b / r) for r, b in times if r > 0 and b > 0]
+    mean = math.exp(sum(ratios) / len(ratios)) if ratios else 1
+    print(f"## {folder}\n\n| | {PROFILES[0]} | {PROFILES[1]} |\n|---|---|---|")
+    print(f"| accepted by this one only | {only[0]} | {only[1]} |")
+    for key, text in ("predicted_ns", "predicted ns"), ("conversion_elements", "elements converted"):
+        print(f"| {text}, all {len(rows)} | {sum(r[key] for _, r, _ in rows):.0f} | {sum(b[key] for _, _, b in rows):.0f} |")
+    less, equal = (sum(map(f, times)) for f in (lambda t: more(t[1], t[0]), lambda t: not more(*t) and not more(t[1], t[0])))
+    print(f"| predicted less, equal, more | | {less}, {equal}, {len(times) - less - equal} |")
+    print(f"| geometric mean of the time ratio | 1 | {mean:.3f} |")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--bin", default="build/release/stickwright")
+    p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--only", default="", help="names that contain this")
+    p.add_argument("folders", nargs="+", metavar="FOLDER")
+    args = p.parse_args()
+    worse = 0
+    for folder in args.folders:
+        files = sorted(f for f in pathlib.Path(folder).rglob("*.pt2") if args.only in name_of(f))
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            got = list(pool.map(lambda f: [objective(args.bin, f, p) for p in PROFILES], files))
+        rows = [(name_of(f), r, b) for f, (r, b) in zip(files, got) if r and b]
+        summary(folder, rows, [sum(bool(r) and not b for r, b in got), sum(bool(b) and not r for r, b in got)])
+        worse += exceptions(rows, "predicted_ns", "predicted time")
+        exceptions(rows, "conversion_elements", "elements converted")
+        print()
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

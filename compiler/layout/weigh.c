@@ -1,0 +1,113 @@
+/* What copies and padding cost, in the unit of the objective. Reference: cost-model.md 10.3.
+ *
+ * In elements a conversion is as large as what it reads, or of a slice what it makes. In ns it is weighed as the plan will
+ * weigh it: the plan is not there yet, but how a copy will be cut over the cores follows from its loops. Both loops that
+ * change places count whole sticks, so that few cores may have work: [64,384] is 1 x 6 sticks and runs on 6 cores, and a
+ * loop that ends inside a stick is not cut at all. */
+#include "compiler/layout/burst.h"
+#include "compiler/layout/choose.h"
+
+#include <math.h>
+
+static int64_t largest_divisor(int64_t n, int64_t most)
+{
+  int64_t d = most < n ? most : n;
+  while (d > 1 && n % d)
+    d--;
+  return d > 1 ? d : 1;
+}
+
+/* Largest loop first, as work division does it. Gives the number of cores. */
+static int64_t divide(const struct sw_op *op, const bool *on_stick, bool turns, int eps, int64_t cores, int64_t *split)
+{
+  int64_t slices[SW_MAX_LOOPS], left = cores;
+  bool done[SW_MAX_LOOPS] = {false};
+  for (int l = 0; l < op->n_loops; l++) {
+    slices[l] = on_stick[l] ? (op->range[l] + eps - 1) / eps : op->range[l];
+    if (turns && on_stick[l] && op->range[l] % eps)
+      slices[l] = 1;
+    split[l] = 1;
+  }
+  for (int n = 0; n < op->n_loops && left > 1; n++) {
+    int largest = -1;
+    for (int l = 0; l < op->n_loops; l++)
+      if (!done[l] && (largest < 0 || slices[l] > slices[largest]))
+        largest = l;
+    done[largest] = true;
+    split[largest] = largest_divisor(slices[largest], left);
+    left /= split[largest];
+  }
+  int64_t used = 1;
+  for (int l = 0; l < op->n_loops; l++)
+    used *= split[l];
+  return used;
+}
+
+/* What one core reads in one piece: the stick, then neighbouring dims outward until one is cut. */
+static double run_of(const struct sw_layout *from, const struct sw_seen *seen, const int64_t *split)
+{
+  double run = 128;
+  for (int j = from->rank - 2; j >= 0 && run < 4096; j--) {
+    int64_t cut = 1;
+    for (int t = 0; t < seen->coord[j].n; t++)
+      cut *= split[seen->coord[j].term[t].loop];
+    run *= ceil((double)from->device_size[j] / (double)cut);
+    if (cut > 1)
+      break;
+  }
+  return run;
+}
+
+static int64_t copy_ns(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *from,
+                       const struct sw_layout *to, double read, double written)
+{
+  struct sw_seen in = sw_layout__see(from, op, &op->in[0], SW_OFFSET_EXACT);
+  struct sw_seen out = sw_layout__see(to, op, &op->out, SW_OFFSET_EXACT);
+  bool on_stick[SW_MAX_LOOPS] = {false}, formed = in.formed && out.formed;
+  int64_t split[SW_MAX_LOOPS];
+  if (formed && in.stick.loop >= 0)
+    on_stick[in.stick.loop] = true;
+  if (formed && out.stick.loop >= 0)
+    on_stick[out.stick.loop] = true;
+  bool turns = !formed || in.stick.loop != out.stick.loop;
+  struct sw_burst b = {.bytes = fmin(read, written)};
+  b.cores = (int)divide(op, on_stick, turns, sw_format_eps(from->format), c->o->cores, split);
+  b.run = formed ? run_of(from, &in, split) : 128;
+  double ns = (read + written) / 116 + sw_burst_extra_ns(&b, true, false);
+  return ns < 1 ? 1 : ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
+}
+
+int64_t sw_layout__copy_cost(const struct sw_choosing *c, const struct sw_storage *s, const struct sw_op *op,
+                             const struct sw_layout *from, const struct sw_layout *to)
+{
+  bool conversion = op->role == SW_ROLE_CONVERSION;
+  bool whole = conversion && !sw_layout__is_slice(s, op);
+  if (c->o->objective == SW_OBJECTIVE_TIME) {
+    double read = (double)sw_layout_bytes(from), written = (double)sw_layout_bytes(to);
+    return copy_ns(c, op, from, to, whole ? read : fmin(read, written), written);
+  }
+  int64_t read = sw_layout_elements(from), written = sw_layout_elements(to);
+  return whole ? read : conversion || written < read ? written : read;
+}
+
+int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *from,
+                              const struct sw_layout *to)
+{
+  const struct sw_storage *s = &c->p->storages.v[op->in[0].storage];
+  return c->best ? sw_layout__copy_cost(c, s, op, from, to) : 0; /* the reference does not count these */
+}
+
+/* Bytes more than the leanest candidate, at 150 GB/s, once per access. A vector of 4096 numbers alone in their sticks
+ * is 524288 bytes instead of 8192: 3440 ns for each op that touches it. */
+int64_t sw_layout__padding_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l)
+{
+  const sw_layout_list *all = &c->candidates[storage];
+  if (!c->best || c->o->objective != SW_OBJECTIVE_TIME || all->n < 2)
+    return 0;
+  int64_t least = sw_layout_bytes(&all->v[0]);
+  for (int i = 1; i < all->n; i++)
+    if (sw_layout_bytes(&all->v[i]) < least)
+      least = sw_layout_bytes(&all->v[i]);
+  double ns = (double)(sw_layout_bytes(l) - least) / 150 * c->accesses[storage];
+  return ns > 9e14 ? (int64_t)9e14 : (int64_t)(ns + 0.5);
+}
