@@ -305,13 +305,9 @@ static void propose_staggered(struct sw_choosing *c, int storage)
   const struct sw_storage *s = &c->p->storages.v[storage];
   for (int i = 0, n = c->candidates[storage].n; i < n; i++) {
     struct sw_layout l = c->candidates[storage].v[i];
-    int d = sw_layout__stick_dim(s, &l), tiles = -1;
-    for (int j = 0; j < l.rank - 1 && d >= 0; j++)
-      if (l.stride_map[j] == s->stride[d] * 32 && l.device_size[j] == (s->size[d] + 31) / 32)
-        tiles = j;
-    if (l.format != SW_FORMAT_FP32 || tiles < 0)
+    int d = sw_layout__stick_dim(s, &l);
+    if (d < 0 || !sw_layout_pair_tiles(&l, s->stride[d], s->size[d]))
       continue;
-    l.device_size[tiles] = (s->size[d] + 63) / 64 * 2;
     l.arrangement = SW_EA_DL16_TO_FP32;
     if (holds(s, &l))
       sw_layout__propose(c, storage, &l);
