@@ -140,8 +140,9 @@ void lw_set(struct lower *l, int result, struct tensor t)
   }
   if (lw_known(t)) {
     struct lw_storage *s = lw_storage(l, t.storage);
-    int last = l->values[l->values[lw_node(l)->results[result]].root].last_use;
-    s->last_use = last > s->last_use ? last : s->last_use;
+    const struct lw_value *root = &l->values[l->values[lw_node(l)->results[result]].root];
+    s->last_use = root->last_use > s->last_use ? root->last_use : s->last_use;
+    s->mutated = s->mutated || root->mutated;
   }
   l->tensors[lw_node(l)->results[result]] = t;
 }

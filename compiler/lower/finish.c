@@ -57,6 +57,18 @@ static int mutated_input(const struct sw_graph *g, const struct sw_output *o)
   return -1;
 }
 
+/* Whether the caller gets a view of input k back: it shows what the run has made of the input. */
+static bool is_given_back(const struct lower *l, int k)
+{
+  const struct sw_graph *g = l->graph;
+  for (int i = 0; i < g->outputs.n; i++) {
+    const struct sw_output *o = &g->outputs.v[i];
+    if (o->kind == SW_OUTPUT_USER && o->arg.kind == SW_ARG_VALUE && l->values[o->arg.value].root == g->inputs.v[k].value)
+      return true;
+  }
+  return false;
+}
+
 void lw_outputs(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -86,7 +98,7 @@ void lw_outputs(struct lower *l)
       int k = mutated_input(g, o);
       if (k >= 0)
         listed[k] = true;
-      if (!l->best && k >= 0) { /* the reference copies into the input itself */
+      if (k >= 0 && (!l->best || is_given_back(l, k))) { /* the reference always copies into the input itself */
         struct tensor dst = lw_tensor_of_value(l, g->inputs.v[k].value);
         if (lw_known(dst) && lw_known(t) && !lw_same_view(dst, t)) {
           lw_write(l, dst, t);

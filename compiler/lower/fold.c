@@ -59,6 +59,13 @@ static void find_aliases(struct lower *l)
   }
 }
 
+bool lw_is_fresh(struct lower *l, int result)
+{
+  const struct sw_node *n = lw_node(l);
+  return n->schema && n->schema->n_returns > 0 &&
+         !alias_letter(n->schema->returns[n->schema->n_returns == n->n_results ? result : 0]);
+}
+
 bool lw_node_writes(struct lower *l, int node)
 {
   const struct sw_node *n = &l->graph->nodes.v[node];
@@ -476,8 +483,10 @@ struct tensor lw_tensor_of_value(struct lower *l, int value)
     made = lw_constant_value(l, value, SW_N_DTYPES);
   if (v->node < 0 || !l->values[l->values[value].root].mutated)
     *t = made;
-  if (v->node < 0 && lw_known(made))
+  if (v->node < 0 && lw_known(made)) {
     lw_storage(l, made.storage)->last_use = l->values[value].last_use;
+    lw_storage(l, made.storage)->mutated = l->values[value].mutated;
+  }
   return made;
 }
 

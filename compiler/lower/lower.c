@@ -147,6 +147,25 @@ static const char *size_on_data(struct lower *l)
   return NULL;
 }
 
+/* A result that PyTorch makes anew may be an operand itself here (roll by 0, an index that is a view) as long as nobody
+ * writes into either. */
+static void keep_apart(struct lower *l)
+{
+  const struct sw_node *n = lw_node(l);
+  for (int r = 0; r < n->n_results; r++) {
+    if (n->results[r] < 0 || !lw_is_fresh(l, r))
+      continue;
+    struct tensor t = l->tensors[n->results[r]];
+    if (t.storage == LW_LATER || !lw_known(t))
+      continue;
+    enum sw_storage_kind kind = l->program->storages.v[t.storage].kind;
+    if (kind == SW_STORAGE_SCALAR || (kind == SW_STORAGE_TEMPORARY && t.storage >= l->first_storage))
+      continue;
+    if (lw_storage(l, t.storage)->mutated || l->values[l->values[n->results[r]].root].mutated)
+      lw_set(l, r, lw_clone(l, t));
+  }
+}
+
 static void run_node(struct lower *l, int node)
 {
   const struct sw_node *n = &l->graph->nodes.v[node];
@@ -183,6 +202,8 @@ static void run_node(struct lower *l, int node)
     op->run(l, op->param);
     if (lw_node_writes(l, node))
       write_back(l);
+    else if (op->kind != LW_VIEW)
+      keep_apart(l);
   }
   for (int r = 0; r < n->n_results; r++)
     if (n->results[r] >= 0 && l->tensors[n->results[r]].storage == LW_LATER) {

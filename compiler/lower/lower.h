@@ -79,6 +79,7 @@ struct lw_storage {
   bool bool32;  /* a bool that has float32 lanes */
   bool by_host; /* written by host steps */
   int last_use; /* last node that reads a value in it; INT_MAX for outputs */
+  bool mutated; /* some value in it is written in place, now or later */
 };
 
 struct lower {
@@ -221,6 +222,8 @@ void lw_each_value(const struct sw_arg *args, int n, void (*fn)(void *ctx, int v
 /* Fills in l->values: aliases, constants, liveness. */
 enum sw_rc lw_analyse(struct lower *l);
 bool lw_node_writes(struct lower *l, int node);
+/* Whether the node at work makes that result anew, by its schema: no view of an argument. */
+bool lw_is_fresh(struct lower *l, int result);
 /* Computes the node at work if it is constant and its arguments have values. */
 bool lw_fold_node(struct lower *l);
 void lw_touch_arguments(struct lower *l);

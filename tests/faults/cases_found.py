@@ -71,4 +71,21 @@ CASES = [
          %x5 : f16[3,4,128] = input
          %v13 : f16[3,10,128] = aten.bmm(%v6, %x5)
          return %v13"""),
+    Case("SW-09", "a roll by nothing and an index that is a view are tensors of their own where somebody writes", """
+         %x : f16[5,64] = input
+         %z : f16[5,64] = input
+         %i : i64[5] = aten.arange.start_step(0, 5)
+         %y : f16[5,64] = aten.index.Tensor(%x, [%i])
+         %c : f16[5,64] = aten.copy_(%x, %z)
+         %v1 : f16[5,64] = aten.exp(%z)
+         %v2 : f16[5,64] = aten.roll(%v1, [0], [0])
+         %v4 : f16[5,64] = aten.mul_.Tensor(%v1, 2)
+         return %y, %v2, %v4""", status="optimal"),
+    Case("SW-10", "a view of an input that is given back shows what the run made of the input", """
+         %x0 : f16[130,65,64] = input
+         %x1 : f16[130,66,64] = input
+         %v3 : f16[130,66,64] = aten.slice_scatter(%x1, %x0, 1, 0, 65)
+         %v4 : f16[65,2,66,64] = aten.view(%x1, [65, 2, 66, 64])
+         mutate %x1 = %v3
+         return %v4""", status="optimal"),
 ]
