@@ -18,6 +18,7 @@
   X(explain, "DIR NAME...", "why a storage has its layout, a conversion its place", 1)                               \
   X(study, "SPEC.json [-o DIR] [--jobs N] [--seconds N] [--memory MB] [--shard K/N] [--baseline FILE] [--json]",     \
     "a batch: graphs x profiles x solvers x options, to a table", 1)                                               \
+  X(show, "sdsc_N.json|DIR", "what a SuperDSC file or all bundles of a directory do, in plain words", 1)            \
   X(ops, "[--json|--markdown]", "operations and what becomes of them", 1)
 
 /* A verb gets the arguments behind its name. It prints its result to stdout and returns the exit code; faults that it

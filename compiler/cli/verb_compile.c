@@ -70,7 +70,10 @@ static enum sw_rc check(struct sw_job *job, const char *mode, struct sw_compiled
   struct sw_job own = {.arena = job->arena, .cancel = job->cancel};
   struct sw_verified v;
   enum sw_rc rc = sw_verify_files(&own, &c->files, c->graph, NULL, &v);
-  const char *why = own.faults.n ? own.faults.v[0].detail : "an output differs from the graph's meaning";
+  const struct sw_fault *f = own.faults.n ? &own.faults.v[0] : NULL;
+  const char *why = !f          ? "an output differs from the graph's meaning"
+                    : f->source ? sw_arena_printf(job->arena, "%s: %s", f->source, f->detail)
+                                : f->detail;
   if (rc == SW_OK) {
     *outcome = sw_arena_printf(job->arena, "executed on the simulated card: all %d outputs agree", v.outputs.n);
     return SW_OK;

@@ -85,6 +85,12 @@ static enum sw_rc check_index_dim(struct sw_job *job, const struct sw_sdsc *s, i
                 "put the stick of the result on a dim of the table");
 }
 
+/* The two tiles of a pair of float32 sticks of which only lane 0 counts: a cast reads both. */
+static bool is_pair(const struct sw_spec_arg *a, int j)
+{
+  return a->format == SW_FORMAT_FP32 && a->coord[a->rank - 1].form == SW_COORD_CONST && a->device_size[j] == 2;
+}
+
 /* Dims are found in memory by their place in the order alone, so each must lie where its coordinate says. A constant
  * in a dim of more than one element would shift all dims outside it. */
 static enum sw_rc check_positions(struct sw_job *job, const struct sw_sdsc *s, int i)
@@ -101,12 +107,12 @@ static enum sw_rc check_positions(struct sw_job *job, const struct sw_sdsc *s, i
     if (p < 0 || t->scale[d] != 1 || a->coord[p].form == SW_COORD_INDIRECT)
       continue;
     bool placeholder = a->coord[p].form == SW_COORD_CONST;
-    if (placeholder ? a->device_size[p] != 1 && !t->is_index : s->label[a->coord[p].symbol] != d)
+    if (placeholder ? a->device_size[p] != 1 && !t->is_index && !is_pair(a, p) : s->label[a->coord[p].symbol] != d)
       return refuse(job, s, i, sw_arena_printf(job->arena, "device dim %d is not %s", p, sw_label_name(d)),
                     "dims of one element must be outermost, and every other dim needs a symbol");
   }
   for (int j = 0; j < a->rank - 1; j++)
-    if (a->coord[j].form == SW_COORD_CONST && a->device_size[j] > 1)
+    if (a->coord[j].form == SW_COORD_CONST && a->device_size[j] > 1 && !is_pair(a, j))
       return refuse(job, s, i, sw_arena_printf(job->arena, "device dim %d of %" PRId64 " elements has no symbol", j,
                                                a->device_size[j]),
                     "a fixed place in a dim needs a symbol of range 1");

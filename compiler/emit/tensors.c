@@ -218,13 +218,24 @@ static bool pads(const struct sw_sdsc *s, int i)
   return s->spec->is_reduction ? i == 0 : i == s->n_tensors - 1;
 }
 
+/* Elements of which a row is a whole number. float32 in the order of a cast from float16 is in pairs of sticks, with real
+ * elements in both: 32 of them are in lanes 0..15 and 32..47. */
+static int64_t unit(const struct sw_sdsc *s, const struct sw_sdsc_tensor *t)
+{
+  const struct sw_sdsc_layout *l = &s->layout[t->layout];
+  int p = l->stick[0] == SW_NO_LABEL ? -1 : t->position[l->stick[0]];
+  if (t->arg->arrangement == SW_EA_DL16_TO_FP32 && p >= 0 && t->arg->device_size[p] % 2 == 0)
+    return 64;
+  return l->stick_size[0] * (l->n_sticks == 2 ? l->stick_size[1] : 1);
+}
+
 static void pad(struct sw_sdsc *s)
 {
   for (int i = 0; i < s->n_tensors; i++) {
     const struct sw_sdsc_tensor *t = &s->tensor[i];
-    const struct sw_sdsc_layout *l = &s->layout[t->layout];
-    int64_t q = l->stick_size[0] * (l->n_sticks == 2 ? l->stick_size[1] : 1);
-    for (int j = 0; pads(s, i) && j < t->order.n && j < t->arg->rank - 1; j++) {
+    int64_t q = unit(s, t);
+    int virtual = s->single != SW_NO_LABEL; /* mb = 1 in front of a vector is no device dim */
+    for (int j = 0; pads(s, i) && j < t->order.n && j < t->arg->rank - 1 + virtual; j++) {
       enum sw_label d = t->order.v[j];
       int64_t more = round_up(s->size[d], q) - s->size[d];
       if (!is_stick(s, t, d) || !more)
@@ -257,7 +268,8 @@ static void mask(struct sw_job *job, struct sw_sdsc *s)
 {
   const char *op = s->spec->op;
   const struct sw_sdsc_tensor *out = &s->tensor[s->n_tensors - 1];
-  bool is_exp = !strcmp(op, "exp");
+  bool in_order = out->arg->arrangement == SW_EA_STANDARD; /* else elements are not in front of the padding */
+  bool is_exp = !strcmp(op, "exp") && in_order;
   for (int j = 0; j < s->dims.n; j++) {
     enum sw_label d = s->dims.v[j];
     if (s->pad[d] && sw_labels_has(&out->order, d) && (out->scale[d] == -2 || is_exp))

@@ -35,13 +35,25 @@ int cand_order_for(const struct cand_op *m, int stick, int *order)
   return n;
 }
 
+/* In the order of a cast from float16, neighbours lie in different sticks of a pair, so whatever works on it must reach
+ * whole pairs: their memory is there in profile best, and where it is not needed in either. */
+bool cand_pair_tiles(const struct cand_op *m, int stick, struct sw_layout *l)
+{
+  if (l->arrangement != SW_EA_DL16_TO_FP32 || l->format != SW_FORMAT_FP32 || stick < 0 || m->s->size[stick] == 1)
+    return true;
+  if ((m->s->size[stick] - 1) / 32 % 2) /* an even number of tiles */
+    return true;
+  return m->c->best && sw_layout_pair_tiles(l, m->s->stride[stick], m->s->size[stick]);
+}
+
 bool cand_make(const struct cand_op *m, int stick, enum sw_arrangement ea, struct sw_layout *out)
 {
   int order[SW_MAX_RANK + 1];
   if (stick >= 0 && m->s->size[stick] == 1)
     return false;
   int n = cand_order_for(m, stick, order);
-  if (!sw_layout_make(out, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n))
+  if (!sw_layout_make(out, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n) ||
+      !cand_pair_tiles(m, stick, out))
     return false;
   struct sw_seen seen = sw_layout__see(out, m->op, &m->op->out, m->c->rule);
   return seen.formed && seen.stick.class <= SW_STICK_LOOP;
@@ -72,7 +84,8 @@ void cand_offer_all(const struct cand_op *m, enum sw_arrangement ea)
 void cand_offer_order(const struct cand_op *m, const int *order, int n, enum sw_arrangement ea)
 {
   struct sw_layout l;
-  if (sw_layout_make(&l, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n))
+  if (sw_layout_make(&l, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n) &&
+      cand_pair_tiles(m, n ? order[n - 1] : -1, &l))
     sw_layout__propose(m->c, m->storage, &l);
 }
 

@@ -20,6 +20,8 @@ int cand_pick(const struct cand_op *m, const struct sw_stick *stick);
 int cand_order_for(const struct cand_op *m, int stick, int *order);
 /* The layout in that order, when its stick is clean under the output access. */
 bool cand_make(const struct cand_op *m, int stick, enum sw_arrangement ea, struct sw_layout *out);
+/* Float32 in the order of a cast: tiles in pairs. False when it can't have them. */
+bool cand_pair_tiles(const struct cand_op *m, int stick, struct sw_layout *l);
 /* Makes and proposes; false when there is none or it is there already. */
 bool cand_offer(const struct cand_op *m, int stick, enum sw_arrangement ea);
 void cand_offer_all(const struct cand_op *m, enum sw_arrangement ea);

@@ -147,7 +147,13 @@ static bool take_apart(int n, const int64_t *size, const int64_t *stride, int st
 bool sw_layout__coords(const struct sw_layout *l, const struct sw_op *op, const struct sw_access *x,
                        enum sw_offset_rule rule, struct sw_coord out[SW_MAX_DEVICE_RANK])
 {
-  return take_apart(l->rank, l->device_size, l->stride_map, l->rank - 1, op, x, rule, out);
+  if (!take_apart(l->rank, l->device_size, l->stride_map, l->rank - 1, op, x, rule, out))
+    return false;
+  int half = sw_layout_half_pair(l);
+  const struct sw_coord *lane = &out[l->rank - 1];
+  if (half >= 0 && lane->n == 1 && !lane->constant) /* a tile as any other, though no loop gets to the second one */
+    return add_term(&out[half], lane->term[0].loop, 1, lane->term[0].mod, 32);
+  return true;
 }
 
 bool sw_layout_coords(const struct sw_layout *l, const struct sw_op *op, const struct sw_access *x,

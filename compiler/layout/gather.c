@@ -94,27 +94,27 @@ void sw_layout__prepare_gather(struct sw_choosing *c, int op_i)
     copy_row_numbers(c, op_i, c->p->ops.v[op_i].out.index_input);
 }
 
-/* A float16 stick is made of two float32 sticks. [4,96] in 3 float32 tiles lacks the last: it is copied into 4. */
+/* A float16 stick is made of two float32 sticks. [4,96] in 3 float32 tiles lacks the last: what ops make gets one more,
+ * anything else is copied into 4. */
 void sw_layout__complete_pairs(struct sw_choosing *c, int op_i)
 {
   const struct sw_op *op = &c->p->ops.v[op_i];
   if (op->op != SW_OP_FP32TODL16)
     return;
-  int storage = op->in[0].storage, tiles = -1;
+  int storage = op->in[0].storage;
   struct sw_storage s = c->p->storages.v[storage];
-  struct sw_seen seen = sw_layout__see(s.layout, op, &op->in[0], SW_OFFSET_EXACT);
+  int d = sw_layout__stick_dim(&s, s.layout);
   struct sw_layout l = *s.layout;
-  if (seen.stick.class != SW_STICK_LOOP || op->range[seen.stick.loop] <= 32)
+  if ((!c->best && (d < 0 || s.size[d] <= 32)) ||
+      !sw_layout_pair_tiles(&l, d < 0 ? -1 : s.stride[d], d < 0 ? 1 : s.size[d]) || sw_layout_equal(&l, s.layout))
     return;
-  for (int j = 0; j < l.rank - 1; j++)
-    for (int t = 0; t < seen.coord[j].n; t++)
-      if (seen.coord[j].term[t].loop == seen.stick.loop)
-        tiles = j;
-  if (tiles < 0 || l.device_size[tiles] % 2 == 0)
+  const struct sw_layout *pairs = sw_arena_copy(c->job->arena, &l, 1, sizeof l);
+  if (c->best && s.kind == SW_STORAGE_TEMPORARY && !c->pinned[storage] && !s.is_output) {
+    c->p->storages.v[storage].layout = pairs;
     return;
-  l.device_size[tiles]++;
+  }
   int copy = sw_layout__add_storage(c, &s, sw_arena_printf(c->job->arena, "%s:pairs", s.name));
-  c->p->storages.v[copy].layout = sw_arena_copy(c->job->arena, &l, 1, sizeof l);
+  c->p->storages.v[copy].layout = pairs;
   struct sw_op move = sw_layout__whole_copy(c, storage, copy);
   move.role = SW_ROLE_PADDING;
   move.source = op->source;

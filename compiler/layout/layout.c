@@ -145,6 +145,44 @@ bool sw_layout_make(struct sw_layout *out, enum sw_format f, enum sw_arrangement
   return countable(out);
 }
 
+/* One tile is a dim of one element with a step, which only tiles are; of more tiles the step alone names them. */
+bool sw_layout_pair_tiles(struct sw_layout *l, int64_t stride, int64_t size)
+{
+  bool one_lane = l->stride_map[l->rank - 1] == -1;
+  if (l->format != SW_FORMAT_FP32)
+    return false;
+  if (sw_layout_half_pair(l) >= 0)
+    return true;
+  for (int j = 0; j < l->rank - 1 && one_lane; j++)
+    if (l->device_size[j] == 1 && l->stride_map[j] == -1) { /* a fixed place goes outermost: no dim counts it */
+      memmove(l->device_size + 1, l->device_size, (size_t)j * sizeof l->device_size[0]);
+      memmove(l->stride_map + 1, l->stride_map, (size_t)j * sizeof l->stride_map[0]);
+      l->device_size[0] = 2;
+      l->stride_map[0] = -1;
+      return true;
+    }
+  if (one_lane || l->stride_map[l->rank - 1] != stride || size < 2)
+    return false;
+  int64_t tiles = (size - 1) / 32 + 1;
+  for (int j = 0; j < l->rank - 1; j++) {
+    bool paired = tiles > 1 && l->device_size[j] == tiles + tiles % 2;
+    if (l->stride_map[j] != stride * 32 || (l->device_size[j] != tiles && !paired))
+      continue;
+    l->device_size[j] = tiles + tiles % 2;
+    l->stride_map[j] = tiles == 1 ? -1 : stride * 32;
+    return true;
+  }
+  return false;
+}
+
+int sw_layout_half_pair(const struct sw_layout *l)
+{
+  for (int j = 0; j < l->rank - 1; j++)
+    if (l->format == SW_FORMAT_FP32 && l->stride_map[j] == -1 && l->device_size[j] == 2)
+      return j;
+  return -1;
+}
+
 void sw_layout_json(struct sw_jw *w, const struct sw_layout *l)
 {
   if (!l) {

@@ -66,6 +66,15 @@ void sw_layout_json(struct sw_jw *w, const struct sw_layout *l);
 bool sw_layout_make(struct sw_layout *out, enum sw_format f, enum sw_arrangement ea, int n, const int64_t *size,
                     const int64_t *stride, const int *order, int n_order);
 
+/* The casts between float16 and float32 work on pairs of float32 sticks. The layout with its stick's tiles (of host step
+ * `stride`, `size` elements) rounded up to pairs; false when it has no such tiles. [8,96] in [3,8,32] / [32,96,1] becomes
+ * [4,8,32] / [32,96,1]. [8,32] in [1,8,32] becomes [2,8,32] / [-1,32,1]: the second tile has no element of its own in
+ * standard order, and its natural step of 32 would be that of the rows. With one element a stick likewise (stride and size
+ * do not count): [1,8,32] / [-1,1,-1] becomes [2,8,32] / [-1,1,-1]. */
+bool sw_layout_pair_tiles(struct sw_layout *l, int64_t stride, int64_t size);
+/* The device dim of such a second tile, -1: none. */
+int sw_layout_half_pair(const struct sw_layout *l);
+
 /* A coordinate: constant + sum of num * ((loop mod m) div den); mod 0 = none. index true: plus the row number of a
  * gather. Reference: layouts.md 3.2. */
 struct sw_term {

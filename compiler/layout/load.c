@@ -305,13 +305,9 @@ static void propose_staggered(struct sw_choosing *c, int storage)
   const struct sw_storage *s = &c->p->storages.v[storage];
   for (int i = 0, n = c->candidates[storage].n; i < n; i++) {
     struct sw_layout l = c->candidates[storage].v[i];
-    int d = sw_layout__stick_dim(s, &l), tiles = -1;
-    for (int j = 0; j < l.rank - 1 && d >= 0; j++)
-      if (l.stride_map[j] == s->stride[d] * 32 && l.device_size[j] == (s->size[d] + 31) / 32)
-        tiles = j;
-    if (l.format != SW_FORMAT_FP32 || tiles < 0)
+    int d = sw_layout__stick_dim(s, &l);
+    if (d < 0 || !sw_layout_pair_tiles(&l, s->stride[d], s->size[d]))
       continue;
-    l.device_size[tiles] = (s->size[d] + 63) / 64 * 2;
     l.arrangement = SW_EA_DL16_TO_FP32;
     if (holds(s, &l))
       sw_layout__propose(c, storage, &l);
@@ -342,6 +338,19 @@ static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool fr
     propose_staggered(c, i);
 }
 
+/* Whether n elements `step` apart are one host dim or several in a row: then what would come behind them in the last
+ * stick is outside the tensor. Rows of 4 that are cut from a dim of 40 are not: the lanes behind them are the next row. */
+static bool is_whole_dims(const struct sw_storage *s, int64_t n, int64_t step)
+{
+  int64_t size = 1, stride = step;
+  for (int d = s->rank - 1; d >= 0 && size < n; d--)
+    if (s->size[d] > 1 && s->stride[d] == stride) {
+      size *= s->size[d];
+      stride *= s->size[d];
+    }
+  return size == n;
+}
+
 /* Where a matmul reads all of a loaded tensor through loops that are not its dims, a layout by those loops: filters
  * [64,8,3,3] as a matrix [64,72]. */
 static void propose_as_read(struct sw_choosing *c, const struct sw_op *op, int input)
@@ -363,14 +372,16 @@ static void propose_as_read(struct sw_choosing *c, const struct sw_op *op, int i
     stride[rank++] = op->in[input].step[l];
     n_read *= op->range[l];
   }
-  if (n_read != n || stick < 0 || rank > 6)
+  enum sw_format f = sw_format_of(s->dtype);
+  if (n_read != n || stick < 0 || rank > 6 ||
+      (size[stick] % sw_format_eps(f) && !is_whole_dims(s, size[stick], stride[stick])))
     return;
   for (int d = 0; d < rank; d++)
     if (d != stick)
       order[k++] = d;
   order[k++] = stick;
   struct sw_layout l;
-  if (sw_layout_make(&l, sw_format_of(s->dtype), SW_EA_STANDARD, rank, size, stride, order, k) && holds(s, &l))
+  if (sw_layout_make(&l, f, SW_EA_STANDARD, rank, size, stride, order, k) && holds(s, &l))
     sw_layout__propose(c, storage, &l);
 }
 

@@ -72,7 +72,8 @@ bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_
 {
   struct sw_coord host[SW_MAX_RANK];
   int d = sw_layout__stick_dim(s, l), loop = seen->stick.loop;
-  if (!seen->formed || d < 0 || (loop >= 0 && op->range[loop] % sw_format_eps(l->format) == 0))
+  int eps = l->arrangement == SW_EA_DL16_TO_FP32 ? 64 : sw_format_eps(l->format); /* there, pairs are */
+  if (!seen->formed || d < 0 || (loop >= 0 && op->range[loop] % eps == 0))
     return true;
   return loop >= 0 && sw_layout__host_coords(s, op, &op->out, SW_OFFSET_EXACT, host) &&
          host[d].constant + op->range[loop] >= s->size[d];
@@ -106,6 +107,7 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
 {
   enum sw_arrangement a = from->arrangement, b = to->arrangement;
   bool staggered = a == SW_EA_DL16_TO_FP32 || a == SW_EA_FP32_TO_DL16;
+  bool to_staggered = b == SW_EA_DL16_TO_FP32 || b == SW_EA_FP32_TO_DL16;
   bool one_lane = seen->stick.class == SW_STICK_ZERO && a != SW_EA_EXX2;
   switch (op->op) {
   case SW_OP_DL16TOFP32:
@@ -123,12 +125,12 @@ static bool arrangement_fits(const struct sw_op *op, const struct sw_layout *fro
   case SW_OP_MATMULFP8:
   case SW_OP_LAYERNORMNORM:
   case SW_OP_LAYERNORMSCALE:
-    return !staggered;
+    return !staggered && !to_staggered;
   case SW_OP_MATMUL:
   case SW_OP_EXX2:
   case SW_OP_TOPKVALUE:
   case SW_OP_TOPKINDEX:
-    return a == SW_EA_STANDARD;
+    return a == SW_EA_STANDARD && !to_staggered;
   default:
     break;
   }
@@ -151,6 +153,25 @@ static bool cuts_stick(const struct sw_layout *l, const struct sw_seen *seen, in
         return true;
     }
   return false;
+}
+
+/* float32 in the order of a cast from float16 has neighbours in different sticks of a pair. Loops over 32 of 96 elements are
+ * rounded up to pairs when they are written down, so a pair must begin where they begin and be in memory to its end. */
+static bool splits_pair(const struct sw_op *op, const struct sw_layout *l, const struct sw_seen *seen)
+{
+  int loop = seen->stick.loop;
+  if (l->arrangement != SW_EA_DL16_TO_FP32 || seen->stick.class != SW_STICK_LOOP)
+    return false;
+  int64_t tiles = (op->range[loop] - 1) / 32 + 1, in_memory = 1;
+  for (int j = 0; j < l->rank - 1; j++)
+    for (int t = 0; t < seen->coord[j].n; t++) {
+      if (seen->coord[j].term[t].loop != loop)
+        continue;
+      if (seen->coord[j].term[t].mod % 64 || seen->coord[j].constant % 2)
+        return true;
+      in_memory = seen->coord[j].n == 1 ? l->device_size[j] - seen->coord[j].constant : tiles;
+    }
+  return tiles % 2 && in_memory <= tiles;
 }
 
 /* NULL when the operand can be read as it is, else what is in the way. */
@@ -176,12 +197,14 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
     return "a dim of it ends inside a stick of another tensor";
   if (op->op == SW_OP_PROD && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1)
     return "a product does not run along the stick";
-  if (from->format == SW_FORMAT_FP32 && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1 &&
+  bool along_stick = s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1;
+  if (from->format == SW_FORMAT_FP32 && along_stick &&
       op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
     return "a float32 reduction along a stick that is not full";
-  if (from->arrangement == SW_EA_DL16_TO_FP32 && s->loop >= 0 && !changes_format(op) &&
-      (op->range[s->loop] + 31) / 32 % 2)
-    return "its rows end in half a pair of float32 sticks";
+  if (from->arrangement == SW_EA_FP32_TO_DL16 && along_stick && op->range[s->loop] % 64)
+    return "a reduction along a stick that is not full, with its lanes in another order: no mask fits them";
+  if (splits_pair(op, from, seen) || splits_pair(op, to, to_seen))
+    return "its rows begin or end in half a pair of float32 sticks";
   if (!arrangement_fits(op, from, seen, to))
     return "its lanes are in another order (element arrangement)";
   if (op->op == SW_OP_MATMULFP8 && input == 1 && from->arrangement != SW_EA_QFP8WT)

@@ -27,7 +27,7 @@ struct piece {
   int64_t den, mod; /* mod: upper end, the loop's range where nothing wraps */
   int64_t start;
   int unit; /* number of the symbol of range 1 for a fixed place, -1 */
-  bool is_row;
+  bool is_row, is_half; /* is_half: both tiles of a pair of which only lane 0 counts */
 };
 
 struct shape {
@@ -154,8 +154,10 @@ static bool cut_tensor(struct align *a, int i)
   if (lane->n > 1 || lane->constant || lane->index || (lane->n && (lane->term[0].num != 1 || lane->term[0].den != 1)) ||
       (lane->n && lane->term[0].mod && lane->term[0].mod != s->eps))
     return refuse(a, i, "an access that starts or steps inside a stick", "convert the tensor to another stick dim");
+  int half = s->stick < 0 ? sw_layout_half_pair(l) : -1;
   for (int j = 0; j < l->rank - 1; j++)
-    if (!cut_dim(a, i, l->device_size[j], &c[j]))
+    if (j == half ? !add_piece(a, i, (struct piece){.extent = 2, .loop = -1, .unit = -1, .is_half = true})
+                  : !cut_dim(a, i, l->device_size[j], &c[j]))
       return false;
   if (s->n_units > a->n_units)
     a->n_units = s->n_units;
@@ -341,6 +343,8 @@ static bool put_piece(struct align *a, int i, const struct piece *p)
   const struct shape *s = &a->shape[i];
   if (p->is_row)
     return put(a, i, p->extent, (struct sw_spec_coord){.form = SW_COORD_INDIRECT});
+  if (p->is_half)
+    return put(a, i, p->extent, (struct sw_spec_coord){.form = SW_COORD_CONST});
   if (p->loop < 0)
     return put(a, i, p->extent,
                (struct sw_spec_coord){.form = SW_COORD_SYMBOL, .symbol = a->unit[p->unit], .k = p->start});
@@ -348,6 +352,8 @@ static bool put_piece(struct align *a, int i, const struct piece *p)
   int n = a->n_points[p->loop] - 1;
   int64_t left = p->extent, start = p->start;
   bool is_tile = p->loop == s->stick && p->den == s->eps;
+  if (is_tile && at[n] <= p->den) /* tiles of which the loop reaches one only */
+    return put(a, i, left, (struct sw_spec_coord){.form = SW_COORD_FLOOR, .symbol = a->symbol[p->loop][0], .e = s->eps});
   for (int k = n - 1; k >= 0; k--) { /* outermost part first */
     int64_t low = at[k] > p->den ? at[k] : p->den;
     if (at[k + 1] <= p->den || at[k] >= p->mod)

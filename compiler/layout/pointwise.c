@@ -30,29 +30,34 @@ static enum sw_arrangement converted_arrangement(enum sw_device_op op, const str
   }
 }
 
-/* A staggered f32 row has neighbours in different sticks of a pair, so whatever works on it must reach whole pairs; the
- * loops over a row of 96 reach 3 of 4 sticks. */
-static bool pairs_up(const struct cand_op *m, int stick, enum sw_arrangement ea)
-{
-  return ea != SW_EA_DL16_TO_FP32 || stick < 0 || (m->s->size[stick] + 31) / 32 % 2 == 0;
-}
-
 /* Tiles of a row of the output that has as many lanes as in tiles of `in_eps`. */
 static int64_t tiles_for(const struct cand_op *m, int64_t tiles, int in_eps)
 {
   return (tiles * in_eps - 1) / m->eps + 1;
 }
 
+/* Device dim j becomes the tiles of the stick, with the footprint of the operand's. False when they would have to be half
+ * a pair: only profile best has a layout for that. */
+static bool set_tiles(const struct cand_op *m, int stick, int j, int64_t tiles, struct sw_layout *out)
+{
+  bool half = m->format == SW_FORMAT_FP32 && (m->s->size[stick] - 1) / 32 % 2 == 0;
+  if (half && !m->c->best && out->arrangement == SW_EA_DL16_TO_FP32)
+    return false;
+  out->device_size[j] = tiles;
+  out->stride_map[j] = half && m->c->best && m->s->size[stick] <= 32 && tiles == 2 ? -1 : m->s->stride[stick] * m->eps;
+  return true;
+}
+
 /* A layout made from scratch with the footprint that the operand has on this stick. */
 static bool make_rescaled(const struct cand_op *m, int stick, int in_eps, enum sw_arrangement ea, struct sw_layout *out)
 {
-  if (!pairs_up(m, stick, ea) || !cand_make(m, stick, ea, out))
+  if (!cand_make(m, stick, ea, out))
     return false;
+  if (sw_layout_half_pair(out) >= 0)
+    return true;
   for (int j = 0; j < out->rank - 1 && stick >= 0; j++)
-    if (out->stride_map[j] == m->s->stride[stick] * m->eps) {
-      out->device_size[j] = tiles_for(m, (m->s->size[stick] - 1) / in_eps + 1, in_eps);
-      return true;
-    }
+    if (out->stride_map[j] == m->s->stride[stick] * m->eps)
+      return set_tiles(m, stick, j, tiles_for(m, (m->s->size[stick] - 1) / in_eps + 1, in_eps), out);
   return stick < 0;
 }
 
@@ -80,15 +85,13 @@ static void rescale(const struct cand_op *m, int input, const struct sw_layout *
       if (on_loop(&seen.coord[j], seen.stick.loop) ||
           (out.device_size[j] == 1 && out.stride_map[j] == m->s->stride[stick] * in_eps))
         tiles = j;
-    if (tiles < 0 || !pairs_up(m, stick, ea))
+    if (tiles < 0 || !set_tiles(m, stick, tiles, tiles_for(m, out.device_size[tiles], in_eps), &out))
       return;
-    out.device_size[tiles] = tiles_for(m, out.device_size[tiles], in_eps);
-    out.stride_map[tiles] = m->s->stride[stick] * m->eps;
   }
   sw_layout__propose(m->c, m->storage, &out);
 }
 
-/* Profile best: f16 operands can be moved first, so every stick will do that pairs up. */
+/* Profile best: f16 operands can be moved first, so every stick will do. */
 static void offer_rescaled(const struct cand_op *m, int input)
 {
   const struct sw_layout *l = &cand_layouts(m, input)->v[0];

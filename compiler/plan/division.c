@@ -38,8 +38,11 @@ static void find_sticks(struct sw_work *w, const struct sw_work_tensor *t)
   int eps = (int)t->device_size[t->rank - 1];
   for (int d = t->rank - 1; d >= 0 && d >= t->rank - (t->two_dim_stick ? 2 : 1); d--) {
     int v = only_var(&t->coord[d]);
-    if (v >= 0 && w->var[v].eps < eps)
-      w->var[v].eps = eps;
+    if (v < 0)
+      continue;
+    int unit = t->pairs && (w->var[v].size - 1) / eps % 2 == 0 ? 2 * eps : eps; /* an odd number of sticks in pairs */
+    if (w->var[v].eps < unit)
+      w->var[v].eps = unit;
   }
 }
 

@@ -29,6 +29,7 @@ struct sw_work_tensor {
   int64_t device_size[SW_MAX_DEVICE_RANK];
   struct sw_coord coord[SW_MAX_DEVICE_RANK]; /* loops are numbers of variables */
   bool two_dim_stick;                        /* QFP8WT: the last two coordinates are stick coordinates */
+  bool pairs;                                /* float32 in DL16_TO_FP32 order: its sticks go in pairs */
 };
 
 enum sw_work_kind {

@@ -58,6 +58,7 @@ bool sw_work_tensor_of(const struct sw_program *p, const struct sw_op *op, const
   t->rank = l->rank;
   memcpy(t->device_size, l->device_size, sizeof t->device_size);
   t->two_dim_stick = l->arrangement == SW_EA_QFP8WT;
+  t->pairs = l->arrangement == SW_EA_DL16_TO_FP32;
   return sw_layout_coords(l, op, x, t->coord);
 }
 

@@ -19,7 +19,7 @@ struct reader {
 static void fail(struct reader *r, const char *what)
 {
   if (!r->bad)
-    sw_fault(r->job, SW_DIFFERENT, "%s: %s", r->file, what)->source = r->file;
+    sw_fault(r->job, SW_DIFFERENT, "%s", what)->source = r->file;
   r->bad = true;
 }
 
@@ -190,7 +190,7 @@ static void read_tensor(struct reader *r, struct dsc *d, const json_t *body, int
   same(r, i, integer(r, get(r, lds, "ldsIdx_"), "ldsIdx_"), "ldsIdx_");
   if (json_array_size(sticks) != 1) {
     if (!r->bad)
-      sw_fault(r->job, SW_UNSUPPORTED, "%s: sticks of two dims are not simulated", r->file);
+      sw_fault(r->job, SW_UNSUPPORTED, "sticks of two dims are not simulated");
     r->bad = true;
     return;
   }

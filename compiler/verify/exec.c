@@ -573,7 +573,7 @@ enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct d
 {
   const struct known *how = find(d->fn);
   if (!how) {
-    sw_fault(job, SW_UNSUPPORTED, "%s: op %s is not simulated", d->file, d->fn)->source = d->file;
+    sw_fault(job, SW_UNSUPPORTED, "op %s is not simulated", d->fn)->source = d->file;
     return SW_UNSUPPORTED;
   }
   struct sim_exec x = {.job = job, .card = card, .d = d, .symbols = symbols, .inner = d->tensor[d->out].stick};

@@ -72,6 +72,10 @@ static bool find_match(const struct image *im, int j, struct match *out)
   const struct image_layout *l = &im->layout;
   int64_t step = l->stride_map[j], stick = l->stride_map[l->rank - 1];
   *out = (struct match){-1, 0};
+  if (step == -1 && l->device_size[j] == 2 && stick > 0 && l->device_size[l->rank - 1] == 32) {
+    *out = (struct match){dim_with_stride(im, stick), 32}; /* the second tile of a pair, see sw_layout_pair_tiles() */
+    return true;
+  }
   if (step <= 0 || l->device_size[j] == 1)
     return true;
   out->factor = 1;

@@ -56,6 +56,15 @@ static bool read_layout(struct rt *r, struct buffer *b, const json_t *l)
     return false;
   }
   out->format = (enum sim_format)f;
+  for (int i = 0; i < out->rank; i++)
+    if (out->device_size[i] < 1 || out->stride_map[i] < -1) {
+      wrong(r, b->name, "a layout with a size below 1 or a step below -1");
+      return false;
+    }
+  if (out->device_size[out->rank - 1] * sim_format_bytes(out->format) != 128) {
+    wrong(r, b->name, "a stick that is not 128 bytes");
+    return false;
+  }
   out->arrangement = arrangement ? arrangement : "STANDARD";
   return true;
 }

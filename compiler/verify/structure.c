@@ -16,7 +16,7 @@ static void expect(struct checker *c, bool holds, const char *rule)
   if (holds || c->bad)
     return;
   c->bad = true;
-  sw_fault(c->job, SW_DIFFERENT, "%s: %s: %s", c->d->file, c->where, rule)->source = c->d->file;
+  sw_fault(c->job, SW_DIFFERENT, "%s: %s", c->where, rule)->source = c->d->file;
 }
 
 static void expect_number(struct checker *c, const json_t *got, int64_t want, const char *what)

@@ -7,7 +7,7 @@ void sim_wrong(struct sim_exec *x, int tensor, const char *what)
 {
   if (x->rc != SW_OK)
     return;
-  struct sw_fault *f = sw_fault(x->job, SW_DIFFERENT, "%s (%s): tensor %d: %s", x->d->file, x->d->fn, tensor, what);
+  struct sw_fault *f = sw_fault(x->job, SW_DIFFERENT, "%s: tensor %d: %s", x->d->fn, tensor, what);
   f->source = x->d->file;
   x->rc = SW_DIFFERENT;
 }

@@ -40,4 +40,30 @@ CASES = [
          %v4 : f16[10] strides=[2] = aten.slice.Tensor(%v3, 0, 1, 21, 2)
          %v8 : f16[10] = aten._softmax(%v4, 0, False)
          return %v8""", status="infeasible", says=["x1 -> v2", "x1 -> v3"]),
+    Case("SW-06", "writing into a constant: the write was lost, the output had no storage", """
+         %v1 : f16[65] = input
+         %v6 : f16[65] = aten.full([65], 1.0)
+         %v9 : f16[65] = aten.clone(%v6)
+         %v10 : f16[65] = aten.copy_(%v9, %v1)
+         return %v10, %v6""", status="optimal"),
+    Case("SW-06", "writing into a slice of a constant", """
+         %v1 : f16[64,3] = input
+         %f : f16[128,3] = aten.full([128,3], 1.0)
+         %v6 : f16[128,3] = aten.mul.Tensor(%f, 2)
+         %s : f16[64,3] = aten.slice.Tensor(%v6, 0, 64, 128)
+         %v10 : f16[64,3] = aten.copy_(%s, %v1)
+         return %v6""", status="optimal"),
+    Case("SW-07", "layer norm of what came through float32: its result was taken for one in float32's order of lanes", """
+         %x0 : f16[1,64] = input
+         %v3 : f32[1,64] = aten._to_copy(%x0, dtype=f32)
+         %v4 : f32[1,64] = aten.mul.Tensor(%v3, 1.5)
+         %v5 : f16[1,64] = aten._to_copy(%v4, dtype=f16)
+         %v8 : f16[1,64] = aten.layer_norm(%v5, [64], None, None, 1.0)
+         return %v8""", status="optimal"),
+    Case("SW-08", "a weight read as rows of 4 cut from 40: lanes behind a row were the next row", """
+         %x3 : f16[3,40] = parameter("p")
+         %v6 : f16[3,10,4] = aten.view(%x3, [3, 10, 4])
+         %x5 : f16[3,4,128] = input
+         %v13 : f16[3,10,128] = aten.bmm(%v6, %x5)
+         return %v13"""),
 ]
