@@ -22,8 +22,9 @@ static enum sw_rc pass_read(struct run *r)
     if (all.names.n > 1)
       sw_warn(r->job, "the archive holds %d programs; this is %s, --program takes another", all.names.n, all.names.v[0]);
   }
-  return sw_graph_read(r->job, "", r->in->bytes, r->in->len,
-                       all.names.n > 1 ? all.names.v[0] : r->in->program, &r->c->graph);
+  SW_TRY(sw_graph_read(r->job, "", r->in->bytes, r->in->len,
+                       all.names.n > 1 ? all.names.v[0] : r->in->program, &r->c->graph));
+  return sw_graph_fix_dims(r->job, r->c->graph, &r->o->dim_max);
 }
 
 static enum sw_rc pass_lower(struct run *r)

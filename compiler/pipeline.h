@@ -8,7 +8,7 @@
 
 /* In order: X(name, what holds behind it). --dump-after, stats.json and docs/architecture.md use these names. */
 #define SW_PASSES(X)                                                                      \
-  X(read, "values, nodes and source lines are known and checked")                         \
+  X(read, "values, nodes and source lines are known and checked; dynamic dims have one size")                         \
   X(lower, "one device op per node, views folded into accesses, constants folded")        \
   X(choose, "one layout per storage; conversions and padding inserted")                   \
   X(plan, "core splits, kernels, addresses and predicted times")                          \

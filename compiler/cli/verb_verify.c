@@ -3,6 +3,7 @@
 #include "compiler/cli/verb.h"
 
 #include "base/json.h"
+#include "base/options.h"
 #include "compiler/verify/verify.h"
 
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 
 /* What an evaluation may hold at a time. */
 #define MAX_BYTES ((size_t)8 << 30)
+#define MAX_RESULT ((size_t)1 << 30)
 
 /* One compared value. */
 struct line {
@@ -141,6 +143,81 @@ static enum sw_rc evaluate(struct sw_job *job, const struct sw_graph *g, const s
   return r->agrees ? SW_OK : SW_DIFFERENT;
 }
 
+/* -- dynamic dims: what was compiled is for one size of each -- */
+
+/* Gives the graph the sizes that the directory was compiled for, as its result.json says. */
+static enum sw_rc fix_dims(struct sw_job *job, const char *dir, struct sw_graph *g)
+{
+  const char *text, *path = sw_arena_printf(job->arena, "%s/result.json", dir), *symbol;
+  size_t len;
+  struct sw_texts sizes = {0};
+  sw_graph_find_dims(job, g);
+  if (!g->dims.n)
+    return SW_OK;
+  SW_TRY(sw_file_read(job, path, MAX_RESULT, &text, &len));
+  const json_t *root = sw_json_parse(job, path, text, len, MAX_RESULT), *size;
+  if (!root)
+    return job->worst;
+  json_object_foreach(json_object_get(json_object_get(root, "input"), "dims"), symbol, size)
+    *SW_PUSH(job->arena, &sizes) = sw_arena_printf(job->arena, "%s=%" JSON_INTEGER_FORMAT, symbol, json_integer_value(size));
+  if (sizes.n != g->dims.n)
+    return sw_fail(job, SW_INVALID, "%s is for %d dynamic dims, %s has %d: not the same model", path, sizes.n, g->name, g->dims.n);
+  return sw_graph_fix_dims(job, g, &sizes);
+}
+
+/* Inputs of another size than the program is for: which option would make one that fits. */
+static void wrong_size(struct sw_job *job, const char *input, const char *expr, int64_t is, int64_t wanted)
+{
+  const char *symbol = NULL;
+  int64_t size = expr ? sw_graph_solve_dim(job, expr, is, &symbol) : -1;
+  struct sw_fault *f = sw_fault(job, SW_INVALID, "input %s: %s is %" PRId64 " here, the program is compiled for exactly %" PRId64,
+                                input, expr ? expr : "a fixed size", is, wanted);
+  f->tensor = input;
+  f->has_limit = true;
+  f->value = is;
+  f->limit = wanted;
+  if (size >= 0)
+    f->advice = sw_arena_printf(job->arena, "compile with --dim-max %s=%" PRId64, symbol, size);
+}
+
+/* As each input was before its dims were fixed, by its number. */
+struct before {
+  const char **size_expr, *expr;
+};
+
+static struct before *remember(struct sw_job *job, const struct sw_graph *g)
+{
+  struct before *b = SW_NEW_N(job->arena, struct before, g->inputs.n);
+  for (int i = 0; i < g->inputs.n; i++)
+    if (g->inputs.v[i].value >= 0)
+      b[i] = (struct before){g->values.v[g->inputs.v[i].value].size_expr, g->values.v[g->inputs.v[i].value].expr};
+  return b;
+}
+
+static enum sw_rc check_sizes(struct sw_job *job, const struct sw_graph *g, const struct sw_io *io, const struct before *b)
+{
+  int order = 0, n_faults = job->faults.n;
+  for (int i = 0; i < g->inputs.n; i++) {
+    const struct sw_input *in = &g->inputs.v[i];
+    if (in->kind != SW_INPUT_USER && in->kind != SW_INPUT_CONSTANT)
+      continue;
+    const struct sw_value *v = in->value >= 0 ? &g->values.v[in->value] : NULL;
+    for (int k = 0; v && k < io->values.n; k++) {
+      const struct sw_io_value *given = &io->values.v[k];
+      if (given->role != SW_IO_INPUT || given->order != order)
+        continue;
+      if (given->value.kind == SW_NUMBER && v->kind == SW_VALUE_SYM_INT && given->value.number.i != v->hint)
+        wrong_size(job, in->name, b[i].expr, given->value.number.i, v->hint);
+      const struct sw_tensor *t = &given->value.tensor;
+      for (int d = 0; given->value.kind == SW_TENSOR && v->kind == SW_VALUE_TENSOR && t->rank == v->rank && d < v->rank; d++)
+        if (t->size[d] != v->size[d])
+          wrong_size(job, in->name, b[i].size_expr ? b[i].size_expr[d] : NULL, t->size[d], v->size[d]);
+    }
+    order++;
+  }
+  return job->faults.n == n_faults ? SW_OK : job->worst;
+}
+
 static enum sw_rc execute(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
                           struct report *r)
 {
@@ -181,6 +258,11 @@ int sw_verb_verify(struct sw_job *job, int argc, char **argv)
   enum sw_rc rc = read_model(job, r.model, sw_cli_flag(&args, "program"), &g);
   if (rc == SW_OK && inputs)
     rc = sw_io_read(job, inputs, &io);
+  const struct before *before = rc == SW_OK ? remember(job, g) : NULL;
+  if (rc == SW_OK && !reference)
+    rc = fix_dims(job, args.operands.v[0], g);
+  if (rc == SW_OK && !reference && io)
+    rc = check_sizes(job, g, io, before);
   if (rc == SW_OK && !reference && !inputs)
     sw_verify_make_up_weights(job, g);
   if (rc == SW_OK)

@@ -287,6 +287,14 @@ const char *sw_expr_symbol(const struct sw_expr *e)
   return e->head == SYMBOL ? e->name : NULL;
 }
 
+void sw_expr_symbols(const struct sw_expr *e, void (*fn)(void *ctx, const char *symbol), void *ctx)
+{
+  if (e->head == SYMBOL)
+    fn(ctx, e->name);
+  for (int i = 0; i < e->n; i++)
+    sw_expr_symbols(e->arg[i], fn, ctx);
+}
+
 /* -- printing -- */
 
 static int precedence(const struct sw_expr *e)

@@ -17,6 +17,9 @@ const char *sw_expr_text(struct sw_arena *a, const struct sw_expr *e);
 /* The name when the expression is one symbol, else NULL. */
 const char *sw_expr_symbol(const struct sw_expr *e);
 
+/* Calls fn with every symbol in the expression, from left to right, repeated ones again. */
+void sw_expr_symbols(const struct sw_expr *e, void (*fn)(void *ctx, const char *symbol), void *ctx);
+
 /* Value of a symbol; false when it is not known. */
 typedef bool sw_expr_lookup(void *ctx, const char *symbol, int64_t *value);
 

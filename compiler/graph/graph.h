@@ -24,10 +24,11 @@ struct sw_value {
   enum sw_value_kind kind;
   enum sw_dtype dtype;
   int rank;
-  int64_t *size;           /* elements; for a dynamic dim its value at export time until maxima are chosen */
+  int64_t *size;           /* elements; for a dynamic dim its value at export time until sw_graph_fix_dims */
   int64_t *stride, offset; /* elements; what PyTorch computed on the CPU */
   const char **size_expr;  /* NULL when all dims are static, else one text or NULL a dim */
   const char **stride_expr; /* the same for strides */
+  const char *offset_expr;  /* NULL when static */
   const char *expr;        /* of a symbolic number, in ordinary notation ("8*s39"); NULL when a plain constant */
   int64_t hint;            /* of a symbolic number */
   int node, result;        /* result number of that node; node -1: graph input */
@@ -125,6 +126,14 @@ struct sw_range {
   int64_t min, max;
 };
 
+/* A symbol of dynamic sizes and numbers ("s39"; one that depends on data, "u0", is none). */
+struct sw_dim {
+  struct sw_range range; /* its name and what the file declares */
+  bool has_hint;         /* the value at export time is known: */
+  int64_t hint;
+  int64_t value;         /* what the graph is compiled for */
+};
+
 /* What the file said before wrapped subgraphs were inlined. */
 struct sw_op_count {
   const char *target;
@@ -151,6 +160,8 @@ struct sw_graph {
   SW_VEC(struct sw_input) inputs;
   SW_VEC(struct sw_output) outputs; /* mutations first, as in the file */
   SW_VEC(struct sw_range) ranges;
+  SW_VEC(const char *) guards;  /* what the exporter assumed of the symbols ("s33 - 1 != 1"), or its own words for it */
+  SW_VEC(struct sw_dim) dims;   /* after sw_graph_find_dims, in order of appearance */
   struct sw_census census;
 };
 
@@ -160,6 +171,23 @@ struct sw_graph {
  * can be used. */
 enum sw_rc sw_graph_read(struct sw_job *job, const char *name, const char *bytes, size_t len, const char *program,
                          struct sw_graph **out);
+
+/* -- dynamic dims (fix_dims.c) -- */
+
+/* Lists the symbols that values use in g->dims; changes nothing else. */
+void sw_graph_find_dims(struct sw_job *job, struct sw_graph *g);
+
+/* Gives every symbol one value: that of `dim_max` ("s0=2048", "s0=2048:64"; a multiple of 64), else the declared maximum
+ * up to 65536, else the value at export time. Sizes, strides, offsets and numbers are computed from it and lose their
+ * expressions: the graph is static then, and right for inputs of exactly these sizes. What depends on data keeps its
+ * expression, and lowering refuses it. A value that breaks a range, a guard or an assertion of the graph is a fault. */
+struct sw_texts;
+enum sw_rc sw_graph_fix_dims(struct sw_job *job, struct sw_graph *g, const struct sw_texts *dim_max);
+
+/* The value of the only symbol in `expr` (then *symbol) at which it is `wanted`; -1: there is none up to 65536. */
+int64_t sw_graph_solve_dim(struct sw_job *job, const char *expr, int64_t wanted, const char **symbol);
+
+/* -- reading -- */
 
 /* Names of the programs in a file: those of an archive, in its order, or one empty name. Faults as sw_graph_read. */
 struct sw_programs {

@@ -531,6 +531,7 @@ static struct sw_graph *read_document(struct sw_job *job, const json_t *root, co
   struct sw_graph *g = sw_program__graph(&doc, &graph_at, graph, signature, &signature_at);
   read_ranges(&r, json_object_get(root, "range_constraints"), g);
   settle_unbacked(&doc, g);
+  sw_program__guards(job, root, g);
   const char *dialect = json_string_value(json_array_get(json_object_get(root, "verifiers"), 0));
   g->dialect = dialect ? sw_arena_strdup(job->arena, dialect) : "";
   return g;

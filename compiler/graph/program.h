@@ -1,4 +1,4 @@
-/* The reader of a program's JSON, shared by its two files (program.c, program_args.c). */
+/* The reader of a program's JSON, shared by its files (program.c, program_args.c, guards.c). */
 #ifndef SW_GRAPH_PROGRAM_H
 #define SW_GRAPH_PROGRAM_H
 
@@ -60,6 +60,9 @@ int sw_program__define(struct sw_reader *r, const struct sw_at *at, const char *
 /* Sizes or strides: numbers at export time, expressions where symbolic (*exprs NULL when there are none). */
 bool sw_program__dims(struct sw_reader *r, const struct sw_at *at, const json_t *list, int64_t *out,
                       const char ***exprs);
+
+/* guards_code of a document whose inputs and ranges are read (guards.c). */
+void sw_program__guards(struct sw_job *job, const json_t *root, struct sw_graph *g);
 
 struct sw_graph *sw_program__graph(struct sw_document *doc, const struct sw_at *at, const json_t *graph,
                                    const json_t *signature, const struct sw_at *signature_at);

@@ -203,11 +203,10 @@ static bool tensor_meta(struct sw_reader *r, const struct sw_at *at, const json_
   v->size = SW_NEW_N(a, int64_t, rank);
   v->stride = SW_NEW_N(a, int64_t, rank);
   struct sw_at sizes_at = {at, "sizes", 0}, strides_at = {at, "strides", 0}, offset_at = {at, "storage_offset", 0};
-  const char *offset_text;
   int64_t *offset_slot = SW_NEW(a, int64_t); /* v itself may still move */
   if (!sw_program__dims(r, &sizes_at, sizes, v->size, &v->size_expr) ||
       !sw_program__dims(r, &strides_at, strides, v->stride, &v->stride_expr) ||
-      !symbolic(r, &offset_at, offset, &offset_text, offset_slot))
+      !symbolic(r, &offset_at, offset, &v->offset_expr, offset_slot))
     return false;
   v->rank = (int)rank;
   v->offset = *offset_slot;

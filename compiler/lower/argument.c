@@ -41,6 +41,15 @@ struct tensor lw_tensor(struct lower *l, const char *name)
   return lw_tensor_of(l, lw_arg(l, name));
 }
 
+int64_t lw_number(struct lower *l, int value)
+{
+  const struct sw_value *v = &l->graph->values.v[value];
+  if (v->kind == SW_VALUE_SYM_FLOAT || v->expr)
+    lw_refuse(l, "pass it as a constant", "the number %s (%s) is known at run time only", v->name,
+              v->expr ? v->expr : "a fraction");
+  return v->hint;
+}
+
 int64_t lw_int_of(struct lower *l, const struct sw_arg *a)
 {
   switch (a->kind) {
@@ -49,8 +58,8 @@ int64_t lw_int_of(struct lower *l, const struct sw_arg *a)
   case SW_ARG_REAL:
     return (int64_t)a->r;
   case SW_ARG_VALUE:
-    if (l->graph->values.v[a->value].kind != SW_VALUE_TENSOR)
-      return l->graph->values.v[a->value].hint;
+    if (!lw_is_tensor(l, a))
+      return lw_number(l, a->value);
     lw_refuse(l, "pass a number", "argument %s is a tensor; its value is known at run time only", a->name);
     return 0;
   default:

@@ -74,7 +74,7 @@ void lw_outputs(struct lower *l)
         struct sw_program_output *p = add_output(l, "");
         p->literal = o->arg;
         if (o->arg.kind == SW_ARG_VALUE)
-          p->literal = (struct sw_arg){.name = o->arg.name, .kind = SW_ARG_INT, .i = g->values.v[o->arg.value].hint};
+          p->literal = (struct sw_arg){.name = o->arg.name, .kind = SW_ARG_INT, .i = lw_number(l, o->arg.value)};
         continue;
       }
       const char *name = g->values.v[o->arg.value].name;

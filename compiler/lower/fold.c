@@ -79,68 +79,8 @@ static void check_constant(void *ctx, int value)
 {
   struct scan *s = ctx;
   const struct sw_value *v = &s->l->graph->values.v[value];
-  if (v->kind == SW_VALUE_TENSOR)
-    s->all = s->all && s->l->values[value].constant;
-  else
-    s->all = s->all && (!v->expr || (v->kind == SW_VALUE_SYM_INT && !strchr(v->expr, 'u')));
-}
-
-static void check_static(void *ctx, int value)
-{
-  struct scan *s = ctx;
-  const struct sw_value *v = &s->l->graph->values.v[value];
-  s->all = s->all && !v->expr && !v->size_expr;
-}
-
-/* A cat whose pieces but the last have a fixed size in its dim. */
-static bool only_last_grows(const struct lower *l, const struct sw_node *n)
-{
-  const struct sw_arg *list = sw_node_arg(n, "tensors"), *dim = sw_node_arg(n, "dim");
-  for (int i = 0; list->kind == SW_ARG_LIST && i + 1 < list->list.n; i++) {
-    const struct sw_value *v = &l->graph->values.v[list->list.v[i].value];
-    if (v->size_expr && v->rank && v->size_expr[lw_dim(dim->i, v->rank)])
-      return false;
-  }
-  return true;
-}
-
-/* Whether a node that deals with dynamic sizes gives, at the largest sizes, a tensor whose leading part is its value at
- * smaller ones: elementwise operations, positions, masks, running sums; not sums over such a dim, nor what counts from
- * the end. Only those are folded at the maxima. */
-static bool is_static_or_leading(struct lower *l, const struct sw_node *n)
-{
-  static const char *const leading[] = {
-      "aten.arange.default", "aten.arange.start", "aten.arange.start_step", "aten.tril.default", "aten.triu.default",
-      "aten.cumsum.default", "aten.diff.default", "aten.unsqueeze.default", "aten.expand.default", "aten.permute.default",
-      "aten.transpose.int", "aten.index.Tensor", "aten.sin.default", "aten.cos.default", "aten.alias.default",
-      "aten.slice.Tensor", NULL};
-  struct scan s = {l, true};
-  lw_each_value(n->args, n->n_args, check_static, &s);
-  for (int r = 0; r < n->n_results; r++)
-    if (n->results[r] >= 0)
-      check_static(&s, n->results[r]);
-  if (s.all)
-    return true;
-  int64_t at = sw_map_get_str(&l->operations, n->target);
-  if (at < 0)
-    return false;
-  const struct lw_operation *o = &lw_operations[at];
-  if (!strcmp(n->target, "aten.slice.Tensor")) {
-    const struct sw_arg *start = sw_node_arg(n, "start"), *end = sw_node_arg(n, "end");
-    return start->kind != SW_ARG_VALUE && (start->kind != SW_ARG_INT || start->i >= 0) && (end->kind != SW_ARG_INT || end->i >= 0);
-  }
-  if (!strcmp(n->target, "aten.cat.default"))
-    return only_last_grows(l, n);
-  if (lw_is_elementwise(o))
-    for (int k = 0; k < n->n_args; k++)
-      if (n->args[k].kind == SW_ARG_VALUE && l->graph->values.v[n->args[k].value].kind != SW_VALUE_TENSOR)
-        return false; /* the size itself enters the arithmetic */
-  if (o->kind == LW_CONSTANT || lw_is_elementwise(o))
-    return true;
-  for (int i = 0; leading[i]; i++)
-    if (!strcmp(n->target, leading[i]))
-      return true;
-  return false;
+  bool known = v->kind == SW_VALUE_TENSOR ? s->l->values[value].constant : v->kind == SW_VALUE_SYM_INT;
+  s->all = s->all && known && !v->expr && !v->size_expr;
 }
 
 static bool is_random(const char *target)
@@ -195,9 +135,11 @@ static void find_constants(struct lower *l)
       struct scan s = {l, n->schema && !is_random(n->target) && sw_eval_knows(n->target)};
       lw_each_value(n->args, n->n_args, check_constant, &s);
       for (int r = 0; r < n->n_results; r++)
-        if (n->results[r] >= 0) /* what is written into later, by whatever, has to be in the program from the start */
-          s.all = s.all && g->values.v[n->results[r]].kind == SW_VALUE_TENSOR && !tainted[l->values[n->results[r]].root];
-      s.all = s.all && is_static_or_leading(l, n) && !is_reduced_on_device(l, n);
+        if (n->results[r] >= 0) { /* what is written into later, by whatever, has to be in the program from the start */
+          const struct sw_value *v = &g->values.v[n->results[r]];
+          s.all = s.all && v->kind == SW_VALUE_TENSOR && !v->size_expr && !tainted[l->values[n->results[r]].root];
+        }
+      s.all = s.all && !is_reduced_on_device(l, n);
       l->node_constant[i] = s.all;
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0)
@@ -342,7 +284,7 @@ enum sw_rc lw_analyse(struct lower *l)
   lw_find_narrow(l);
   l->eval = sw_eval_new(l->job, g, SW_ROUND_DTYPE, (size_t)MAX_FOLDED_MB << 20);
   for (int v = 0; v < g->values.n; v++)
-    if (g->values.v[v].kind == SW_VALUE_SYM_INT)
+    if (g->values.v[v].kind == SW_VALUE_SYM_INT && !g->values.v[v].expr)
       sw_eval_set_number(l->eval, v, (struct sw_number){.kind = SW_NUMBER_INT, .i = g->values.v[v].hint});
   for (int k = 0; k < g->inputs.n; k++)
     if (g->inputs.v[k].value >= 0 && l->values[g->inputs.v[k].value].constant && l->values[g->inputs.v[k].value].live)

@@ -29,7 +29,7 @@ static struct sw_host_arg host_arg(struct lower *l, const struct sw_arg *a)
       h.view = lw_view_of(t);
       l->failed = l->failed || !lw_known(t);
     } else {
-      h.literal = (struct sw_arg){.name = a->name, .kind = SW_ARG_INT, .i = l->graph->values.v[a->value].hint};
+      h.literal = (struct sw_arg){.name = a->name, .kind = SW_ARG_INT, .i = lw_number(l, a->value)};
     }
     break;
   case SW_ARG_LIST:
@@ -77,12 +77,6 @@ void lw_host(struct lower *l, int why)
   const struct sw_node *n = lw_node(l);
   for (int r = 0; r < n->n_results; r++) {
     const struct sw_value *v = lw_value(l, r);
-    if (v && v->kind == SW_VALUE_TENSOR && v->size_expr)
-      for (int d = 0; d < v->rank; d++)
-        if (v->size_expr[d] && strchr(v->size_expr[d], 'u')) {
-          lw_refuse(l, "give the result a fixed size", "dim %d of the result depends on the data (%s)", d, v->size_expr[d]);
-          return;
-        }
     if (v && v->kind != SW_VALUE_TENSOR) {
       lw_refuse(l, "pass it as an argument", "a number that is known at run time only");
       return;

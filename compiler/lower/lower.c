@@ -133,6 +133,20 @@ static bool stays(struct lower *l, const struct lw_operation *op)
   return !l->best && op->kind == LW_CONSTANT && v->rank > 0 && (is_half(v->dtype) || v->dtype == SW_F32);
 }
 
+/* Why a result's size or place is known at run time only, or NULL: nothing here has a run-time size. */
+static const char *size_on_data(struct lower *l)
+{
+  for (int r = 0; r < lw_node(l)->n_results; r++) {
+    const struct sw_value *v = lw_value(l, r);
+    if (v && v->offset_expr)
+      return v->offset_expr;
+    for (int d = 0; v && d < v->rank; d++)
+      if ((v->size_expr && v->size_expr[d]) || (v->stride_expr && v->stride_expr[d]))
+        return v->size_expr && v->size_expr[d] ? v->size_expr[d] : v->stride_expr[d];
+  }
+  return NULL;
+}
+
 static void run_node(struct lower *l, int node)
 {
   const struct sw_node *n = &l->graph->nodes.v[node];
@@ -156,6 +170,9 @@ static void run_node(struct lower *l, int node)
     lw_refuse(l, foreign ? "replace this operator by ATen operations before the export"
                          : "express it with other operations; `stickwright ops` lists what is supported",
               foreign ? "an operator outside ATen" : "this overload is not supported");
+  } else if (op->kind != LW_REFUSED && size_on_data(l)) {
+    if (lw_arguments_known(l))
+      lw_refuse(l, "give the result a fixed size", "the size of the result depends on the data (%s)", size_on_data(l));
   } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_load_time_work(l)) {
     lw_host(l, 0);
   } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_host_float(l)) {

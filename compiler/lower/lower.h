@@ -47,8 +47,6 @@ struct lw_operation {
   bool half_only;      /* the device computes it in fp16 only */
 };
 
-/* Each element of the result depends on the elements at its own place alone. */
-bool lw_is_elementwise(const struct lw_operation *o);
 /* Matrix products and what is made of them: too much work for the host. */
 bool lw_is_product(const struct lw_operation *o);
 extern const struct lw_operation lw_operations[];
@@ -133,6 +131,8 @@ struct tensor lw_tensor(struct lower *l, const char *name);
 struct tensor lw_tensor_of(struct lower *l, const struct sw_arg *a);
 struct tensor lw_tensor_of_value(struct lower *l, int value);
 int64_t lw_int(struct lower *l, const char *name);
+/* Of a symbolic number; refused when it is known at run time only. */
+int64_t lw_number(struct lower *l, int value);
 int64_t lw_int_of(struct lower *l, const struct sw_arg *a);
 double lw_real(struct lower *l, const char *name);
 bool lw_bool(struct lower *l, const char *name);

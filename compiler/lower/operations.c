@@ -371,16 +371,6 @@ const struct lw_operation lw_operations[] = {
 
 const int lw_n_operations = sizeof lw_operations / sizeof lw_operations[0];
 
-bool lw_is_elementwise(const struct lw_operation *o)
-{
-  lw_fn *const elementwise[] = {lw_op_unary, lw_op_binary, lw_op_compare, lw_op_logic, lw_op_not, lw_op_where,
-                                lw_op_masked_fill, lw_op_rsub, lw_op_clamp, lw_op_pow, lw_op_cast, lw_op_clone, lw_op_contiguous};
-  for (size_t i = 0; i < sizeof elementwise / sizeof elementwise[0]; i++)
-    if (o->run == elementwise[i])
-      return true;
-  return false;
-}
-
 bool lw_is_product(const struct lw_operation *o)
 {
   lw_fn *const products[] = {lw_op_matmul, lw_op_linear, lw_op_addmm, lw_op_einsum, lw_op_scaled_mm, lw_op_convolution, lw_op_sdpa};

@@ -11,6 +11,11 @@ static void write_input(struct sw_jw *w, const struct sw_report *r)
   sw_jw_kstr(w, "digest", g ? g->digest : NULL);
   sw_jw_kstr(w, "name", g && *g->name ? g->name : NULL);
   sw_jw_kint(w, "nodes", g ? g->nodes.n : 0);
+  sw_jw_key(w, "dims");
+  sw_jw_object(w);
+  for (int i = 0; g && i < g->dims.n; i++)
+    sw_jw_kint(w, g->dims.v[i].range.symbol, g->dims.v[i].value);
+  sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
 

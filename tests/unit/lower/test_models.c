@@ -119,6 +119,16 @@ static void load(struct one *c, struct machine *m, struct sw_eval *e, const json
   }
 }
 
+/* The values in io.json are those of the export's own inputs. */
+static enum sw_rc at_export_sizes(struct sw_job *job, struct sw_graph *g)
+{
+  struct sw_texts sizes = {0};
+  sw_graph_find_dims(job, g);
+  for (int i = 0; i < g->dims.n; i++)
+    *SW_PUSH(job->arena, &sizes) = sw_arena_printf(job->arena, "%s=%lld", g->dims.v[i].range.symbol, (long long)g->dims.v[i].hint);
+  return sw_graph_fix_dims(job, g, &sizes);
+}
+
 static void run_case(void *p)
 {
   struct one *c = p;
@@ -135,7 +145,7 @@ static void run_case(void *p)
       sw_file_read(&c->job, path(c, sw_arena_printf(c->job.arena, "%s.io.json", c->model)), 1u << 20, &text, &text_len))
     return;
   const json_t *io = sw_json_parse(&c->job, "io", text, text_len, 100000);
-  if (sw_graph_read(&c->job, c->file, bytes, len, NULL, &g) || sw_lower(&c->job, &o, g, &program)) {
+  if (sw_graph_read(&c->job, c->file, bytes, len, NULL, &g) || at_export_sizes(&c->job, g) || sw_lower(&c->job, &o, g, &program)) {
     complain(c, "refused:", c->job.faults.n ? c->job.faults.v[0].detail : "");
     return;
   }
