@@ -135,7 +135,7 @@ static enum sw_rc run_place(struct run *r)
 
 static const struct sw_verb verbs[] = {
     {"compile", NULL, "program", run_compile},
-    {"compare", NULL, "name profile solver", run_compare},
+    {"compare", NULL, "name program profile solver", run_compare},
     {"solve", "solver beam-width budget", "mode", run_solve},
     {"place", "budget", "placer capacity no-peak format name", run_place},
 };

@@ -121,8 +121,8 @@ static void set_deadline(struct query *c, const char *text)
 {
   char *end;
   double s = strtod(text, &end), most = (double)c->q->server->limits.compile_seconds;
-  if (!*text || *end || !(s > 0 && s <= most))
-    sw_fail(&c->job, SW_USAGE, "parameter deadline: seconds up to %g expected, \"%s\" found", most, text);
+  if (!*text || *end || !(s >= 0.001 && s <= most))
+    sw_fail(&c->job, SW_USAGE, "parameter deadline: seconds from 0.001 to %g expected, \"%s\" found", most, text);
   else
     c->q->seconds = s;
 }

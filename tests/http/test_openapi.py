@@ -27,6 +27,12 @@ for ref in set(re.findall(r"'#/(components/\S+?)'", text)):
     kind, name = ref.split("/")[1:]
     check("there is " + ref, bool(re.search(rf"^  {kind}:\n(    .*\n|\n)*?    {name}:", text, re.M)), True)
 
+help_text = subprocess.run([SW, "help", "compile"], capture_output=True, text=True).stdout
+for path in "/compile", "/compare":
+    for option in re.findall(r"^  --(\S+)", help_text, re.M):
+        check(f"option {option} of {path}", f"parameters/option-{option}'" in operations["POST", path]
+              or f"{{name: {option}," in operations["POST", path], True)
+
 with Daemon() as d:
     check("served as it is", d.ask("GET", "/openapi.yaml")[2].decode(), text)
     where = d.ask("POST", "/compile", GOOD, **TEXT)[1]["Location"]

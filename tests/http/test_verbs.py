@@ -49,6 +49,7 @@ with Daemon() as d:
     status, _, body = d.ask("POST", "/compare?name=g.txt&profile=best&solver=beam,greedy&cores=8", GOOD, **TEXT)
     check("compare some", (status, body),
           (200, command("compare", "g.txt", "--json", "--profile", "best", "--solver", "beam,greedy", "--cores", "8", g_txt=GOOD)))
+    check("compare takes a program's name", d.ask("POST", "/compare?program=model&solver=beam", GOOD, **TEXT)[0], 200)
     problem("compare with a solver that is none", d.ask("POST", "/compare?solver=ilp,x", GOOD, **TEXT), 400, "usage")
 
     check("ops", d.ask("GET", "/ops")[2], command("ops", "--json"))
