@@ -201,6 +201,8 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
   if (from->format == SW_FORMAT_FP32 && along_stick &&
       op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
     return "a float32 reduction along a stick that is not full";
+  if (is_topk(op) && along_stick && op->range[s->loop] % sw_format_eps(from->format))
+    return "a search along a stick that is not full: what is behind its end would be found";
   if (from->arrangement == SW_EA_FP32_TO_DL16 && along_stick && op->range[s->loop] % 64)
     return "a reduction along a stick that is not full, with its lanes in another order: no mask fits them";
   if (splits_pair(op, from, seen) || splits_pair(op, to, to_seen))
@@ -438,10 +440,15 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
     convert_as_reference(c, op, input, need, from, seen, to, to_seen, &out);
     return out;
   }
+  /* The whole can be shared by all readers, a slice can't: it is taken where it would be cheaper even if each reader had
+   * one. K of a projection to Q, K and V together is such a slice. */
   for (int d = 0; d < s->rank; d++)
     if (s->size[d] > 1 && d != own)
       try_dim(c, op, input, need, from, to, to_seen, d, &out);
-  if (out.kind == SW_IMPOSSIBLE && !gather)
-    try_slice(c, op, input, need, from, to, to_seen, &out);
-  return out;
+  struct sw_outcome slice = {.kind = SW_IMPOSSIBLE, .why = out.why};
+  if (!gather)
+    try_slice(c, op, input, need, from, to, to_seen, &slice);
+  int64_t readers = c->accesses[op->in[input].storage] - c->written[op->in[input].storage];
+  bool cheaper = slice.kind == SW_CONVERT && slice.cost <= (out.cost + out.move) / (readers > 1 ? readers : 1);
+  return out.kind == SW_IMPOSSIBLE || cheaper ? slice : out;
 }
