@@ -4,7 +4,8 @@
     bench/profiles.py [--bin build/release/stickwright] [--jobs 2] [--only TEXT] FOLDER...
 
 FOLDER holds *.pt2 at any depth. Compared are objective.predicted_ns (one time model for both profiles) and
-objective.conversion_elements. Models that only one profile accepts are counted, not compared. Prints Markdown; exit 1 if
+objective.conversion_elements; host steps, which have no predicted time, are shown beside. Models that only one profile
+accepts are counted, not compared. Prints Markdown; exit 1 if
 best predicts more anywhere. Standard library only."""
 import argparse, concurrent.futures, json, math, pathlib, subprocess, sys
 
@@ -16,7 +17,8 @@ def objective(binary, path, profile):
     p = subprocess.run([binary, "compile", "--json", "--profile", profile, str(path)], capture_output=True, timeout=600)
     if p.returncode:
         return None
-    return json.loads(p.stdout)["objective"]
+    result = json.loads(p.stdout)
+    return result["objective"] | {"host_steps": len(result["host_steps"])}
 
 
 def name_of(path):
@@ -29,12 +31,13 @@ def more(a, b):
 
 
 def exceptions(rows, key, unit):
-    worse = [(n, r[key], b[key]) for n, r, b in rows if more(r[key], b[key])]
+    worse = [(n, r, b) for n, r, b in rows if more(r[key], b[key])]
     print(f"\nbest has more {unit} on {len(worse)} of {len(rows)}.")
     if worse:
-        print(f"\n| model | {PROFILES[0]} | {PROFILES[1]} | ratio |\n|---|---|---|---|")
-    for n, a, b in worse:
-        print(f"| {n} | {a:.0f} | {b:.0f} | {b / a if a else math.inf:.3f} |")
+        print(f"\n| model | {PROFILES[0]} | {PROFILES[1]} | ratio | host steps |\n|---|---|---|---|---|")
+    for n, r, b in worse:
+        ratio = b[key] / r[key] if r[key] else math.inf
+        print(f"| {n} | {r[key]:.0f} | {b[key]:.0f} | {ratio:.3f} | {r['host_steps']}, {b['host_steps']} |")
     return len(worse)
 
 

@@ -19,8 +19,3 @@ double sw_burst_extra_ns(const struct sw_burst *b, bool restickify, bool stays)
     ns = fmax(ns, b->bytes / (40.0 * b->cores)); /* the cores turn sticks at 40 GB/s each */
   return fmax(0, ns - 2 * byte_time);
 }
-
-double sw_restickify_ns(const struct sw_burst *b)
-{
-  return 2 * b->bytes / 116 + sw_burst_extra_ns(b, true, false);
-}

@@ -438,10 +438,15 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
     convert_as_reference(c, op, input, need, from, seen, to, to_seen, &out);
     return out;
   }
+  /* The whole can be shared by all readers, a slice can't: it is taken where it would be cheaper even if each reader had
+   * one. K of a projection to Q, K and V together is such a slice. */
   for (int d = 0; d < s->rank; d++)
     if (s->size[d] > 1 && d != own)
       try_dim(c, op, input, need, from, to, to_seen, d, &out);
-  if (out.kind == SW_IMPOSSIBLE && !gather)
-    try_slice(c, op, input, need, from, to, to_seen, &out);
-  return out;
+  struct sw_outcome slice = {.kind = SW_IMPOSSIBLE, .why = out.why};
+  if (!gather)
+    try_slice(c, op, input, need, from, to, to_seen, &slice);
+  int64_t readers = c->accesses[op->in[input].storage] - c->written[op->in[input].storage];
+  bool cheaper = slice.kind == SW_CONVERT && slice.cost <= (out.cost + out.move) / (readers > 1 ? readers : 1);
+  return out.kind == SW_IMPOSSIBLE || cheaper ? slice : out;
 }

@@ -72,7 +72,10 @@ enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct s
   sw_cut_kernels(job, o, p, plan);
   if (o->profile == SW_PROFILE_BEST)
     SW_TRY(sw_divide_together(job, o, p));
-  SW_TRY(sw_plan_places(job, o, p, plan));
+  if (o->profile == SW_PROFILE_BEST)
+    SW_TRY(sw_plan_best_places(job, o, p, plan));
+  else
+    SW_TRY(sw_plan_places(job, o, p, plan, true));
   sw_predict(job, o, p, plan);
   *out = plan;
   return SW_OK;

@@ -35,6 +35,7 @@ struct planner {
   struct sw_plan *plan;
   struct sw_life *lives;
   struct resident *r; /* per storage */
+  bool copy_inputs;
   int64_t budget;     /* of the placer, for all stretches of time */
 };
 
@@ -131,13 +132,12 @@ static enum sw_lx_reason check_readers(const struct planner *x, int s)
   return l->kernel < 0 ? SW_LX_KERNELS_REASON : SW_LX_FITS;
 }
 
-/* Graph inputs (scratchpad.md 4.2). The time model fetches an input once per kernel however many ops read it, so that
- * profile best has nothing to gain from a copy. */
+/* Graph inputs (scratchpad.md 4.2). */
 static enum sw_lx_reason check_input(const struct planner *x, int s)
 {
   const struct sw_life *l = &x->lives[s];
   enum sw_storage_kind kind = x->p->storages.v[s].kind;
-  if (x->o->profile == SW_PROFILE_BEST || kind == SW_STORAGE_CONSTANT || kind == SW_STORAGE_SCALAR)
+  if (!x->copy_inputs || kind == SW_STORAGE_CONSTANT || kind == SW_STORAGE_SCALAR)
     return SW_LX_INPUT_REASON;
   if (l->n_writes)
     return SW_LX_MUTATION_REASON;
@@ -403,10 +403,11 @@ static void place_rest_in_hbm(struct planner *x, int n_judged)
   }
 }
 
-enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan)
+enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,
+                          bool copy_inputs)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, SIZE_MAX);
-  struct planner x = {.job = job, .o = o, .p = p, .plan = plan, .budget = o->budget};
+  struct planner x = {.job = job, .o = o, .p = p, .plan = plan, .copy_inputs = copy_inputs, .budget = o->budget};
   x.lives = sw_lives_make(scratch, p);
   x.r = SW_NEW_N(scratch, struct resident, p->storages.n);
   for (int s = 0; s < p->storages.n; s++) {

@@ -35,8 +35,12 @@ enum sw_lx_reason {
 };
 
 /* Sets the place of every storage that has a layout, pool_bytes of the kernels and the peaks of the plan. Wants the
- * splits of the ops and the kernels. */
-enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan);
+ * splits of the ops and the kernels. `copy_inputs`: a graph input that several ops read may be copied into LX. */
+enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,
+                          bool copy_inputs);
+/* Tries both and keeps the faster plan. */
+enum sw_rc sw_plan_best_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p,
+                               struct sw_plan *plan);
 
 struct sw_life;
 /* The pool part: every storage of one kernel that `place` leaves in HBM (compiler/plan/pool.c). */
