@@ -325,7 +325,7 @@ static void check_sizes(struct fix *f, const struct sw_graph *g)
 }
 
 /* Ranges of expressions, guards and assertions: promises of the export that every run must keep. */
-static void check_promises(struct fix *f, enum sw_rc rc)
+static void check_ranges(struct fix *f, enum sw_rc rc)
 {
   for (int i = 0; i < f->g->ranges.n; i++) {
     const struct sw_range *r = &f->g->ranges.v[i];
@@ -333,6 +333,10 @@ static void check_promises(struct fix *f, enum sw_rc rc)
     if (t && t->known && !sw_expr_symbol(t->e))
       check_range(f, r, t->value, rc);
   }
+}
+
+static void check_guards(struct fix *f, enum sw_rc rc)
+{
   for (int i = 0; i < f->g->guards.n; i++) {
     const char *guard = f->g->guards.v[i];
     const struct term *t = term_of(f, guard);
@@ -342,6 +346,11 @@ static void check_promises(struct fix *f, enum sw_rc rc)
       sw_fault(f->job, rc, "the export assumed %.200s, which is false at %s", guard, all_values(f))->advice =
           "another --dim-max, or export the model for these sizes";
   }
+  f->g->guards.n = 0; /* nothing is left to assume */
+}
+
+static void check_assertions(struct fix *f, enum sw_rc rc)
+{
   for (int i = 0; i < f->g->nodes.n; i++) {
     const struct sw_node *n = &f->g->nodes.v[i];
     if (strcmp(n->target, "aten._assert_scalar.default") || n->args[0].kind != SW_ARG_VALUE)
@@ -371,7 +380,10 @@ enum sw_rc sw_graph_fix_dims(struct sw_job *job, struct sw_graph *g, const struc
   if (job->faults.n == n_faults) {
     compute(&f);
     each_in_graph(&f, g, settle);
-    check_promises(&f, dim_max && dim_max->n ? SW_USAGE : SW_UNSUPPORTED);
+    enum sw_rc broken = dim_max && dim_max->n ? SW_USAGE : SW_UNSUPPORTED;
+    check_ranges(&f, broken);
+    check_guards(&f, broken);
+    check_assertions(&f, broken);
   }
   if (job->faults.n == n_faults)
     check_sizes(&f, g);

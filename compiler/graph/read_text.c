@@ -316,6 +316,14 @@ static bool range_statement(struct sw_text *t)
   return end_of_statement(t, NULL);
 }
 
+static bool assume_statement(struct sw_text *t)
+{
+  const char *guard = sw_text__name(t, "a condition in quotes");
+  if (guard)
+    *SW_PUSH(t->job->arena, &t->scope->names.graph->guards) = guard;
+  return guard && end_of_statement(t, NULL);
+}
+
 static bool dialect_statement(struct sw_text *t)
 {
   const char *d = sw_text__name(t, "dialect");
@@ -350,7 +358,7 @@ static const struct {
   bool (*parse)(struct sw_text *t);
 } statements[] = {
     {"return", return_statement},   {"mutate", mutate_statement}, {"range", range_statement},
-    {"dialect", dialect_statement}, {"graph", graph_statement},
+    {"assume", assume_statement},   {"dialect", dialect_statement}, {"graph", graph_statement},
 };
 
 static bool statement(struct sw_text *t)

@@ -161,14 +161,14 @@ bool sw_text__integers(struct sw_text *t, int64_t *out, int max, int *n)
 
 /* -- types -- */
 
-/* One dim: 128, or EXPRESSION:VALUE for a dynamic one. */
+/* A dim, an offset: 128, or EXPRESSION:VALUE for a dynamic one. */
 static bool dim(struct sw_text *t, int64_t *size, const char **expr)
 {
   sw_text__blanks(t);
   size_t n = 0;
   int depth = 0;
   for (; t->s[n] && t->s[n] != '\n'; n++) {
-    if (!depth && strchr(",]:)", t->s[n]))
+    if (!depth && (strchr(",[]:)", t->s[n]) || !strncmp(t->s + n, " = ", 3)))
       break;
     depth += (t->s[n] == '(') - (t->s[n] == ')');
   }
@@ -251,7 +251,7 @@ static bool placement(struct sw_text *t, struct sw_value *v, bool *placed)
     } else if (sw_text__at(t, "offset")) {
       t->s += 6;
       *placed = true;
-      if (!sw_text__expect(t, '=') || !sw_text__integer(t, &v->offset))
+      if (!sw_text__expect(t, '=') || !dim(t, &v->offset, &v->offset_expr))
         return false;
     } else {
       break;

@@ -170,7 +170,9 @@ static void put_type(struct sw_buf *b, const struct sw_graph *g, const struct sw
     sw_buf_puts(b, " strides=");
     put_dims(b, v->rank, v->stride, v->stride_expr);
   }
-  if (v->offset)
+  if (v->offset_expr)
+    sw_buf_printf(b, " offset=%s:%" PRId64, v->offset_expr, v->offset);
+  else if (v->offset)
     sw_buf_printf(b, " offset=%" PRId64, v->offset);
 }
 
@@ -246,7 +248,7 @@ static const char *default_name(const struct writer *w, const struct sw_node *n,
 /* A name of ours that the reader could take for a keyword. */
 static bool is_keyword(const char *s)
 {
-  static const char *const words[] = {"return", "mutate", "range", "dialect", "graph", "_"};
+  static const char *const words[] = {"return", "mutate", "range", "assume", "dialect", "graph", "_"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (!strcmp(words[i], s))
       return true;
@@ -355,6 +357,11 @@ static void put_graph(struct sw_buf *b, const struct sw_graph *g, int indent)
     sw_buf_puts(b, "..");
     if (r->has_max)
       sw_buf_printf(b, "%" PRId64, r->max);
+    sw_buf_puts(b, "\n");
+  }
+  for (int i = 0; i < g->guards.n; i++) {
+    sw_buf_printf(b, "%*sassume ", indent, "");
+    put_string(b, g->guards.v[i]);
     sw_buf_puts(b, "\n");
   }
   struct sw_map uses = {.arena = b->arena};

@@ -12,7 +12,9 @@ struct buffer {
   const char *name, *kind, *source;
   enum sw_dtype dtype;
   struct image image;  /* layout.rank 0: host memory only */
-  bool has_fill, is_loaded;
+  bool has_fill;
+  bool is_loaded;  /* holds values of its source */
+  uint64_t digest; /* of its memory when it was loaded */
   double fill;
   struct sim_memory *memory;
   struct image_host host;
@@ -219,6 +221,33 @@ static bool stored_value(struct rt *r, struct sw_eval *e, const struct buffer *b
   return false;
 }
 
+/* FNV-1a of a buffer's bytes, poison apart. */
+static uint64_t digest(const struct sim_memory *m)
+{
+  uint64_t h = UINT64_C(14695981039346656037);
+  for (size_t i = 0; i < m->n; i++)
+    h = (h ^ (uint64_t)(m->bytes[i] | m->defined[i] << 8)) * UINT64_C(1099511628211);
+  return h;
+}
+
+/* What was loaded is as it was, but where the manifest says that the run changes it. */
+static void check_unchanged(struct rt *r)
+{
+  size_t k;
+  json_t *out;
+  json_array_foreach (json_object_get(r->manifest, "outputs"), k, out) {
+    const char *name = json_string_value(json_object_get(out, "buffer"));
+    int64_t at = json_is_string(json_object_get(out, "mutates")) && name ? sw_map_get_str(&r->by_name, name) : -1;
+    if (at >= 0)
+      r->buffers.v[at].is_loaded = false;
+  }
+  for (int i = 0; i < r->buffers.n; i++) {
+    struct buffer *b = &r->buffers.v[i];
+    if (b->is_loaded && digest(b->memory) != b->digest)
+      wrong(r, b->name, "the run changes it, and outputs[] does not say so");
+  }
+}
+
 static bool load_buffer(struct rt *r, struct sw_eval *e, struct buffer *b)
 {
   struct sw_tensor t = {0};
@@ -259,6 +288,8 @@ static bool load_buffer(struct rt *r, struct sw_eval *e, struct buffer *b)
     wrong(r, b->name, "its layout does not hold each of its elements once");
     return false;
   }
+  b->is_loaded = true;
+  b->digest = digest(b->memory);
   return true;
 }
 
@@ -420,6 +451,7 @@ enum sw_rc rt_run(struct rt *r)
     struct host_memory memory = {read_tensor_arg, shape_of, write_tensor, r};
     SW_TRY(json_object_get(step, "kernel") ? launch(r, step) : sim_host_step(r->job, step, &memory));
   }
+  check_unchanged(r);
   return r->job->worst;
 }
 

@@ -105,6 +105,11 @@ static void give_inputs(struct expected *x, struct rt *r)
         t = &v->value.tensor;
     }
     order++;
+    if (x->eval && in->value >= 0 && x->g->values.v[in->value].kind == SW_VALUE_SYM_INT) {
+      struct sw_number n = {.kind = SW_NUMBER_INT, .i = x->g->values.v[in->value].hint};
+      sw_eval_set_number(x->eval, in->value, n);
+      sw_eval_set_number(x->rounded, in->value, n);
+    }
     if (in->value < 0 || x->g->values.v[in->value].kind != SW_VALUE_TENSOR)
       continue;
     if (!x->io)

@@ -281,6 +281,125 @@ static void cast_changes_the_order_in_a_stick(void **state)
   sw_arena_free(g.job.arena);
 }
 
+/* An argument as its memory lies: element i is lane i mod e of stick i div e. */
+static struct image_host *add_flat(struct golden *g, int64_t n, enum sim_format f)
+{
+  int64_t e = 128 / sim_format_bytes(f);
+  return add(g, 1, (int64_t[]){n}, 2, (int64_t[]){n / e, e}, (int64_t[]){e, 1}, f);
+}
+
+/* [2,64,16,16] pooled by 2 x 2; memory is [row, tap row, column, tap column, image, channel]. */
+static void average_pool(void **state)
+{
+  (void)state;
+  struct golden g = begin("A0_avgpool_2x2");
+  struct image_host *x = add_flat(&g, 16 * 16 * 2 * 64, SIM_FP16);
+  add_flat(&g, 8 * 8 * 2 * 64, SIM_FP16);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 8; i++)
+    for (int j = 0; j < 8; j++)
+      for (int c = 0; c < 128; c++) { /* image and channel */
+        double sum = 0;
+        for (int k = 0; k < 4; k++)
+          sum += x->v[((2 * i + k / 2) * 16 + 2 * j + k % 2) * 128 + c];
+        expect(&g, (i * 8 + j) * 128 + c, sum / 4, 0);
+      }
+  sw_arena_free(g.job.arena);
+}
+
+/* [2,64,10,10] with [128,64,3,3]: 8 cores, rows in 4 slices, output channels in 2. */
+static void convolution(void **state)
+{
+  (void)state;
+  struct golden g = begin("A2_conv2d_3x3");
+  struct image_host *x = add_flat(&g, 10 * 10 * 2 * 64, SIM_FP16), *w = add_flat(&g, 9 * 2 * 64 * 64, SIM_FP16);
+  add_flat(&g, 8 * 8 * 2 * 2 * 64, SIM_FP16);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 8; i++)
+    for (int j = 0; j < 8; j++)
+      for (int o = 0; o < 128; o += 5) {
+        double sum = 0;
+        for (int k = 0; k < 9; k++)
+          for (int c = 0; c < 64; c++)
+            sum += x->v[(((i + k / 3) * 10 + j + k % 3) * 2 + 1) * 64 + c] * w->v[((k * 2 + o / 64) * 64 + c) * 64 + o % 64];
+        expect(&g, ((int64_t)((i * 8 + j) * 2 + o / 64) * 2 + 1) * 64 + o % 64, sum, fabs(sum) / 1024 + 1e-3);
+      }
+  sw_arena_free(g.job.arena);
+}
+
+static void depthwise_convolution(void **state)
+{
+  (void)state;
+  struct golden g = begin("A4_depthwise_conv2d");
+  struct image_host *x = add_flat(&g, 10 * 10 * 2 * 64, SIM_FP16), *w = add_flat(&g, 9 * 64, SIM_FP16);
+  add_flat(&g, 8 * 8 * 2 * 64, SIM_FP16);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 8; i++)
+    for (int j = 0; j < 8; j++)
+      for (int c = 0; c < 128; c++) {
+        double sum = 0;
+        for (int k = 0; k < 9; k++)
+          sum += x->v[((i + k / 3) * 10 + j + k % 3) * 128 + c] * w->v[k * 64 + c % 64];
+        expect(&g, (i * 8 + j) * 128 + c, sum, fabs(sum) / 1024 + 1e-3);
+      }
+  sw_arena_free(g.job.arena);
+}
+
+/* The four largest of 256 rows, for each of 64 columns. */
+static void largest_values(void **state)
+{
+  (void)state;
+  struct golden g = begin("75_topkvalue");
+  struct image_host *x = add_flat(&g, 256 * 64, SIM_FP16);
+  add_flat(&g, 4 * 64, SIM_FP16);
+  for (int r = 0; r < 256; r++) /* all different in a column: 7 and 256 have no common factor */
+    for (int c = 0; c < 64; c++)
+      x->v[r * 64 + c] = (r * 7 + c) % 256;
+  assert_int_equal(run(&g), SW_OK);
+  for (int k = 0; k < 4; k++)
+    for (int c = 0; c < 64; c++)
+      expect(&g, k * 64 + c, 255 - k, 0);
+  sw_arena_free(g.job.arena);
+}
+
+/* 32 rows of 256 go to rows of a table of 128; the other rows stay as they were: never written. */
+static void scatter_writes_rows_by_number(void **state)
+{
+  (void)state;
+  struct golden g = begin("83_scatter");
+  struct image_host *index = add_flat(&g, 32, SIM_INT32), *x = add_2d(&g, 32, 256);
+  add(&g, 2, (int64_t[]){128, 256}, 3, (int64_t[]){128, 4, 64}, (int64_t[]){256, 64, 1}, SIM_FP16);
+  for (int i = 0; i < 32; i++)
+    index->v[i] = (i * 37 + 5) % 128;
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 32; i++)
+    for (int j = 0; j < 256; j++)
+      expect(&g, (i * 37 + 5) % 128 * 256 + j, x->v[256 * i + j], 0);
+  assert_true(g.host[2].undefined[6 * 256]); /* 6 is no row number: 37 i = 1 mod 128 has i = 45 */
+  sw_arena_free(g.job.arena);
+}
+
+/* Quantising to fp8 and back; eighths up to 2 have at most 4 bits. */
+static void fp8_there_and_back(void **state)
+{
+  (void)state;
+  static const char *const folders[] = {"63_qfp8ch", "65_fp8todl16"};
+  for (int k = 0; k < 2; k++) {
+    struct golden g = begin(folders[k]);
+    struct image_host *x = NULL;
+    for (int n = 0; n < 2; n++) {
+      int64_t e = n == k ? 64 : 128;
+      struct image_host *h = add(&g, 2, (int64_t[]){64, 256}, 3, (int64_t[]){256 / e, 64, e}, (int64_t[]){e, 256, 1},
+                                 e == 64 ? SIM_FP16 : SIM_FP8);
+      x = n ? x : h;
+    }
+    assert_int_equal(run(&g), SW_OK);
+    for (int i = 0; i < 64 * 256; i++)
+      expect(&g, i, x->v[i], 0);
+    sw_arena_free(g.job.arena);
+  }
+}
+
 /* Two cores of one execute have no order. */
 static void a_core_must_not_read_what_another_writes(void **state)
 {
@@ -315,6 +434,12 @@ int main(void)
       cmocka_unit_test(gather_reads_rows_by_number),
       cmocka_unit_test(nested_loops_move_their_tensors),
       cmocka_unit_test(cast_changes_the_order_in_a_stick),
+      cmocka_unit_test(average_pool),
+      cmocka_unit_test(convolution),
+      cmocka_unit_test(depthwise_convolution),
+      cmocka_unit_test(largest_values),
+      cmocka_unit_test(scatter_writes_rows_by_number),
+      cmocka_unit_test(fp8_there_and_back),
       cmocka_unit_test(a_core_must_not_read_what_another_writes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
