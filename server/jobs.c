@@ -112,7 +112,7 @@ static void unlink_locked(struct sw_jobs *js, struct sw_job_record *j)
 
 static void wake_locked(struct sw_listener *l)
 {
-  if (!l->parked)
+  if (!(l->parked > 0))
     return;
   l->parked = 0;
   l->wake(l->ctx);
@@ -490,7 +490,7 @@ int sw_jobs_cancel(struct sw_jobs *js, const char *id)
       drop_body(j);
   }
   pthread_mutex_lock(&js->lock);
-  int state = j->state;
+  int state = (int)j->state;
   j->users--;
   pthread_mutex_unlock(&js->lock);
   return state;

@@ -94,25 +94,39 @@ void sw_layout__prepare_gather(struct sw_choosing *c, int op_i)
     copy_row_numbers(c, op_i, c->p->ops.v[op_i].out.index_input);
 }
 
+/* The layout of a float32 storage with its tiles in pairs, NULL: it has pairs, or (torch-spyre) can't. */
+static const struct sw_layout *paired(struct sw_choosing *c, int storage)
+{
+  const struct sw_storage *s = &c->p->storages.v[storage];
+  struct sw_layout l = *s->layout;
+  int d = sw_layout__stick_dim(s, &l);
+  if (!c->best && (d < 0 || s->size[d] <= 32))
+    return NULL;
+  if (!sw_layout_pair_tiles(&l, d < 0 ? -1 : s->stride[d], d < 0 ? 1 : s->size[d]) || sw_layout_equal(&l, s->layout))
+    return NULL;
+  return sw_arena_copy(c->job->arena, &l, 1, sizeof l);
+}
+
 /* A float16 stick is made of two float32 sticks. [4,96] in 3 float32 tiles lacks the last: what ops make gets one more,
  * anything else is copied into 4. */
 void sw_layout__complete_pairs(struct sw_choosing *c, int op_i)
 {
   const struct sw_op *op = &c->p->ops.v[op_i];
-  if (op->op != SW_OP_FP32TODL16)
+  bool down = op->op == SW_OP_FP32TODL16;
+  if (!down && op->op != SW_OP_DL16TOFP32)
     return;
-  int storage = op->in[0].storage;
-  struct sw_storage s = c->p->storages.v[storage];
-  int d = sw_layout__stick_dim(&s, s.layout);
-  struct sw_layout l = *s.layout;
-  if ((!c->best && (d < 0 || s.size[d] <= 32)) ||
-      !sw_layout_pair_tiles(&l, d < 0 ? -1 : s.stride[d], d < 0 ? 1 : s.size[d]) || sw_layout_equal(&l, s.layout))
+  int storage = down ? op->in[0].storage : op->out.storage;
+  const struct sw_storage s = c->p->storages.v[storage];
+  const struct sw_layout *pairs = paired(c, storage);
+  if (!pairs)
     return;
-  const struct sw_layout *pairs = sw_arena_copy(c->job->arena, &l, 1, sizeof l);
-  if (c->best && s.kind == SW_STORAGE_TEMPORARY && !c->pinned[storage] && !s.is_output) {
+  bool pinned = storage < c->n_storages && c->pinned[storage];
+  if (c->best && s.kind == SW_STORAGE_TEMPORARY && !pinned) {
     c->p->storages.v[storage].layout = pairs;
     return;
   }
+  if (!down)
+    return; /* what writes the kernel says so */
   int copy = sw_layout__add_storage(c, &s, sw_arena_printf(c->job->arena, "%s:pairs", s.name));
   c->p->storages.v[copy].layout = pairs;
   struct sw_op move = sw_layout__whole_copy(c, storage, copy);

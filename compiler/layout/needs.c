@@ -201,6 +201,8 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
   if (from->format == SW_FORMAT_FP32 && along_stick &&
       op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
     return "a float32 reduction along a stick that is not full";
+  if (is_topk(op) && along_stick && op->range[s->loop] % sw_format_eps(from->format))
+    return "a search along a stick that is not full: what is behind its end would be found";
   if (from->arrangement == SW_EA_FP32_TO_DL16 && along_stick && op->range[s->loop] % 64)
     return "a reduction along a stick that is not full, with its lanes in another order: no mask fits them";
   if (splits_pair(op, from, seen) || splits_pair(op, to, to_seen))

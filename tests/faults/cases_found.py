@@ -66,4 +66,20 @@ CASES = [
          %x5 : f16[3,4,128] = input
          %v13 : f16[3,10,128] = aten.bmm(%v6, %x5)
          return %v13"""),
+    Case("SW-30", "the best of one row that ends inside a stick: the padding was ranked too", """
+         %x : f16[1,130] = input
+         %v : f16[1,2], %i : i64[1,2] = aten.topk.default(%x, 2)
+         return %v"""),
+    Case("SW-31", "exp of a short row in the order of a cast: a mask at its end would hit elements", """
+         %x : f16[8,40] = input
+         %u : f32[8,40] = aten.to.dtype(%x, f32)
+         %e : f32[8,40] = aten.exp.default(%u)
+         %y : f16[8,40] = aten.to.dtype(%e, f16)
+         return %y""", status="optimal", one_profile=True),
+    Case("SW-32", "part of a row in the order of a cast that begins inside a pair of sticks", """
+         %x : f16[8,256] = input
+         %u : f32[8,256] = aten.to.dtype(%x, f32)
+         %p : f32[8,64] = aten.slice.Tensor(%u, 1, 32, 96)
+         %y : f16[8,64] = aten.to.dtype(%p, f16)
+         return %y"""),
 ]
