@@ -19,7 +19,8 @@ static void attempt(void *p)
   sw_compile(&a->job, a->o, a->in, NULL, NULL, &a->done);
 }
 
-static void keep(struct sw_arena *a, const struct sw_compiled *done, struct sw_compared *r)
+/* A compile that failed behind the plan has none to show. */
+static void keep(struct sw_arena *a, const struct sw_compiled *done, bool is_good, struct sw_compared *r)
 {
   r->digest = done->graph ? sw_arena_strdup(a, done->graph->digest) : NULL;
   if (!done->choice)
@@ -37,7 +38,7 @@ static void keep(struct sw_arena *a, const struct sw_compiled *done, struct sw_c
     const struct sw_storage *from = &done->program->storages.v[v->storage], *to = &done->program->storages.v[v->copy];
     *SW_PUSH(a, &r->conversions) = sw_arena_printf(a, "%s -> %s", from->name, sw_layout_text(a, to->layout));
   }
-  if (!done->plan)
+  if (!done->plan || !is_good)
     return;
   r->has_plan = true;
   r->n_ops = done->program->ops.n;
@@ -76,7 +77,7 @@ void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compi
   struct attempt a = {.job = {.cancel = job->cancel}, .o = o, .in = in};
   a.job.arena = sw_arena_new(job->arena, 0);
   if (sw_arena_run(a.job.arena, attempt, &a)) {
-    keep(job->arena, &a.done, r);
+    keep(job->arena, &a.done, a.job.worst == SW_OK, r);
     r->status = sw_arena_strdup(job->arena, a.done.status);
     keep_faults(job->arena, &a.job, r);
   } else {

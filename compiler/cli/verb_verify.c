@@ -161,7 +161,8 @@ static enum sw_rc fix_dims(struct sw_job *job, const char *dir, struct sw_graph 
   json_object_foreach(json_object_get(json_object_get(root, "input"), "dims"), symbol, size)
     *SW_PUSH(job->arena, &sizes) = sw_arena_printf(job->arena, "%s=%" JSON_INTEGER_FORMAT, symbol, json_integer_value(size));
   if (sizes.n != g->dims.n)
-    return sw_fail(job, SW_INVALID, "%s is for %d dynamic dims, %s has %d: not the same model", path, sizes.n, g->name, g->dims.n);
+    return sw_fail(job, SW_INVALID, "%s is for %d dynamic dims, %s has %d: not the same model", path, sizes.n,
+                   g->name, g->dims.n);
   return sw_graph_fix_dims(job, g, &sizes);
 }
 
@@ -170,8 +171,9 @@ static void wrong_size(struct sw_job *job, const char *input, const char *expr, 
 {
   const char *symbol = NULL;
   int64_t size = expr ? sw_graph_solve_dim(job, expr, is, &symbol) : -1;
-  struct sw_fault *f = sw_fault(job, SW_INVALID, "input %s: %s is %" PRId64 " here, the program is compiled for exactly %" PRId64,
-                                input, expr ? expr : "a fixed size", is, wanted);
+  struct sw_fault *f = sw_fault(job, SW_INVALID,
+                                "input %s: %s is %" PRId64 " here, the program is compiled for exactly %" PRId64, input,
+                                expr ? expr : "a fixed size", is, wanted);
   f->tensor = input;
   f->has_limit = true;
   f->value = is;

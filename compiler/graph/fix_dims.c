@@ -217,7 +217,8 @@ static void take_option(struct fix *f, const char *text, bool *given)
   if (*end == ':' && isdigit((unsigned char)end[1]))
     step = strtoll(end + 1, &end, 10);
   if (!text[n] || *end || errno || step < 1) {
-    sw_fault(f->job, SW_USAGE, "option dim-max: \"%.100s\" is no SYMBOL=MAX[:STEP]", text)->advice = "say s0=2048 or s0=2048:64";
+    sw_fault(f->job, SW_USAGE, "option dim-max: \"%.100s\" is no SYMBOL=MAX[:STEP]", text)->advice =
+        "say s0=2048 or s0=2048:64";
     return;
   }
   if (at < 0) {
@@ -232,7 +233,8 @@ static void take_option(struct fix *f, const char *text, bool *given)
   d->value = value;
   check_range(f, &d->range, value, SW_USAGE);
   if (value % step)
-    broken_limit(sw_fault(f->job, SW_USAGE, "option dim-max: %s = %" PRId64 " is no multiple of %" PRId64, symbol, value, step),
+    broken_limit(sw_fault(f->job, SW_USAGE, "option dim-max: %s = %" PRId64 " is no multiple of %" PRId64, symbol, value,
+                          step),
                  symbol, value, step,
                  sw_arena_printf(f->job->arena, "--dim-max %s=%" PRId64 ":%" PRId64, symbol,
                                  value - value % step + (value < step ? step : 0), step));
@@ -288,7 +290,8 @@ static bool settle(struct fix *f, const struct sw_value *v, const char *text, in
   if (t->known)
     *number = t->value;
   else if (!t->on_data && v->kind == SW_VALUE_TENSOR)
-    sw_fault(f->job, SW_LIMIT, "tensor %s: %s has no value in 63 bits at %s", v->name, text, all_values(f))->tensor = v->name;
+    sw_fault(f->job, SW_LIMIT, "tensor %s: %s has no value in 63 bits at %s", v->name, text, all_values(f))->tensor =
+        v->name;
   return t->known;
 }
 
@@ -313,8 +316,9 @@ static void check_sizes(struct fix *f, const struct sw_graph *g)
     struct sw_buf b = {.arena = f->job->arena};
     for (int d = 0; d < v->rank; d++)
       sw_buf_printf(&b, "%s%" PRId64, d ? ", " : "", v->size[d]);
-    struct sw_fault *at = sw_fault(f->job, SW_LIMIT, "tensor %s: size [%s] at %s is negative or does not fit 63 bits of bytes",
-                                   v->name, v->rank ? b.p : "", all_values(f));
+    struct sw_fault *at =
+        sw_fault(f->job, SW_LIMIT, "tensor %s: size [%s] at %s is negative or does not fit 63 bits of bytes", v->name,
+                 v->rank ? b.p : "", all_values(f));
     at->tensor = v->name;
     at->node = v->node >= 0 ? g->nodes.v[v->node].name : NULL;
     at->advice = "another --dim-max";

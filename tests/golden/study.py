@@ -46,6 +46,7 @@ for row, run in zip(rows, runs):
         check(int(row["value"]) == run["value"] == r["objective"]["value"], f"{where}: cost")
         check(float(row["predicted_ns"]) == run["predicted_ns"] == r["objective"]["predicted_ns"], f"{where}: time")
         check(run["ops"] == len(r["ops"]) and run["conversions"] == r["objective"]["conversions"], f"{where}: numbers")
+        check(r["status"] in ("optimal", "feasible"), f"{where}: a plan of a failed compile")
     else:
         check(len(run["faults"]) == len(r["faults"]) > 0, f"{where}: faults")
 odd = [r for r in rows if r["graph"] == 'odd, "name".graph']

@@ -156,7 +156,8 @@ static void the_text_form_keeps_it_all(void **unused)
 {
   (void)unused;
   struct sw_job job = unit_job();
-  const char *text = "assume \"s0 != 3\"\n%x : f16[8,4] = input\n%y : f16[2,4] strides=[4,1] offset=4*s0:20 = aten.as_strided(%x, [2,4], [4,1], 20)\n"
+  const char *text = "assume \"s0 != 3\"\n%x : f16[8,4] = input\n%y : f16[2,4] strides=[4,1] offset=4*s0:20 = "
+                     "aten.as_strided(%x, [2,4], [4,1], 20)\n"
                      "return %y\n";
   const struct sw_graph *g = read_graph(&job, text, strlen(text));
   const char *once = text_of(&job, g);
