@@ -156,7 +156,7 @@ static void keep_apart(struct lower *l)
     if (n->results[r] < 0 || !lw_is_fresh(l, r))
       continue;
     struct tensor t = l->tensors[n->results[r]];
-    if (t.storage == LW_LATER || !lw_known(t))
+    if (t.storage == LW_LATER || !lw_known(t) || t.storage == l->taken_over)
       continue;
     enum sw_storage_kind kind = l->program->storages.v[t.storage].kind;
     if (kind == SW_STORAGE_SCALAR || (kind == SW_STORAGE_TEMPORARY && t.storage >= l->first_storage))
@@ -174,6 +174,7 @@ static void run_node(struct lower *l, int node)
   l->failed = false;
   l->first_op = l->program->ops.n;
   l->first_storage = l->program->storages.n;
+  l->taken_over = LW_NONE;
   int64_t at = sw_map_get_str(&l->operations, n->target);
   const struct lw_operation *op = at < 0 ? NULL : &lw_operations[at];
   const struct lw_match *match = l->matches[node];

@@ -108,6 +108,7 @@ struct lower {
   int node;
   int n_named;             /* intermediates named so far */
   int first_op, first_storage; /* of the node */
+  int taken_over; /* by the node at work: the storage of an operand that nobody reads any more, or LW_NONE */
   bool failed;             /* the node has its fault */
 };
 

@@ -211,8 +211,10 @@ struct tensor lw_writable(struct lower *l, const struct sw_arg *a)
   const struct sw_storage *s = &l->program->storages.v[x.storage];
   bool whole = lw_is_tensor(l, a) && sw_storage_elements(s) == sw_value_elements(&l->graph->values.v[a->value]);
   if (l->best && whole && s->kind != SW_STORAGE_CONSTANT && s->kind != SW_STORAGE_SCALAR &&
-      lw_is_last_use(l, a->value, x.storage))
+      lw_is_last_use(l, a->value, x.storage)) {
+    l->taken_over = x.storage;
     return x;
+  }
   return lw_clone(l, x);
 }
 
