@@ -26,11 +26,12 @@ allowed() {
   compiler/verify) echo base compiler/graph compiler/eval compiler/lower compiler/layout compiler/plan compiler/emit ;;
   compiler/report) echo base compiler/graph compiler/lower compiler/layout compiler/plan compiler/emit compiler/verify solver/assign solver/place ;;
   compiler) echo base compiler/graph compiler/lower compiler/layout compiler/plan compiler/emit compiler/verify compiler/report ;;
+  compiler/study) echo base compiler ;;
   compiler/cli | server) echo base compiler solver ;;
   esac
 }
 for dir in base solver/assign solver/place compiler/graph compiler/eval compiler/lower compiler/layout compiler/plan \
-  compiler/emit compiler/verify compiler/report compiler compiler/cli server; do
+  compiler/emit compiler/verify compiler/report compiler compiler/study compiler/cli server; do
   for f in "$dir"/*.[ch]; do
     [ -e "$f" ] || continue
     for inc in $(sed -n 's/^#include "\(.*\)".*/\1/p' "$f"); do
