@@ -1,5 +1,7 @@
 #include "compiler/emit/superdsc.h"
 
+#include "base/number.h"
+
 #include <string.h>
 
 /* Labels for the symbols of the iteration space, and the dims that no symbol stands for (superdsc.md section 4).
@@ -344,11 +346,6 @@ static bool inject_for_sparse(struct sw_sdsc *s)
   return true;
 }
 
-static int64_t round_up(int64_t n, int64_t to)
-{
-  return (n + to - 1) / to * to;
-}
-
 /* The reduced dim of a matmul counts whole sticks of the second operand (4.6f). */
 static void round_up_reduced(struct sw_sdsc *s)
 {
@@ -358,7 +355,7 @@ static void round_up_reduced(struct sw_sdsc *s)
   sw_sdsc_order(s, s->n_tensors - 1, true, &out, &out_stick);
   for (int i = 0; i < w.n; i++)
     if (w.v[i] != stick && !sw_labels_has(&out, w.v[i])) {
-      s->size[w.v[i]] = round_up(s->size[w.v[i]], sw_format_eps(s->spec->args.v[1].format));
+      s->size[w.v[i]] = sw_round_up(s->size[w.v[i]], sw_format_eps(s->spec->args.v[1].format));
       return;
     }
 }

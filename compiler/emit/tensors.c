@@ -1,5 +1,7 @@
 #include "compiler/emit/superdsc.h"
 
+#include "base/number.h"
+
 #include <string.h>
 
 /* What the tensors of an op look like over its dims, and what padding does to the op (superdsc.md sections 5 and 6).
@@ -8,11 +10,6 @@
  * that unit dims are outermost. Worked number: y of the max over [64,100] has device size [1,64,64] and coordinates
  * (0, c0, 0), so order mb, and the reduced out is appended with scale -2 (one value a stick); the stride of mb is
  * 64*64 = 4096 elements. The input pads out from 100 to 128, and the 28 lanes are masked with -inf. */
-
-static int64_t round_up(int64_t n, int64_t to)
-{
-  return (n + to - 1) / to * to;
-}
 
 static int64_t elements_from(const struct sw_spec_arg *a, int first)
 {
@@ -199,7 +196,7 @@ static void measure(struct sw_sdsc *s, int i)
       continue;
     int64_t e = d == t->stick ? sw_format_eps(a->format) : 1;
     int64_t in_memory = a->device_size[p] * e;
-    int64_t used = round_up(s->size[d], e);
+    int64_t used = sw_round_up(s->size[d], e);
     if (in_memory <= used)
       continue;
     t->offset[d] = a->coord[p].k * elements_from(a, p + 1);
@@ -237,7 +234,7 @@ static void pad(struct sw_sdsc *s)
     int virtual = s->single != SW_NO_LABEL; /* mb = 1 in front of a vector is no device dim */
     for (int j = 0; pads(s, i) && j < t->order.n && j < t->arg->rank - 1 + virtual; j++) {
       enum sw_label d = t->order.v[j];
-      int64_t more = round_up(s->size[d], q) - s->size[d];
+      int64_t more = sw_round_up(s->size[d], q) - s->size[d];
       if (!is_stick(s, t, d) || !more)
         continue;
       s->pad[d] += more;

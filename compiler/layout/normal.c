@@ -1,5 +1,7 @@
 #include "compiler/layout/normal.h"
 
+#include "base/number.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -238,16 +240,6 @@ static bool cut_loops(struct align *a)
   return true;
 }
 
-static int64_t gcd(int64_t x, int64_t y)
-{
-  while (y) {
-    int64_t r = x % y;
-    x = y;
-    y = r;
-  }
-  return x;
-}
-
 static int add_symbol(struct align *a, bool is_new, int number, int64_t range, int64_t split)
 {
   *SW_PUSH(a->arena, &a->out->space) = (struct sw_normal_symbol){is_new, number, range, split};
@@ -316,7 +308,7 @@ static void make_symbols(struct align *a, const int64_t *split, bool keeps_cores
     int64_t left = split ? split[l] : 1, part[MAX_POINTS];
     for (int k = n - 1; k >= 0; k--) {
       int64_t length = p[k + 1] / p[k], e = k ? 1 : grain(a, l);
-      part[k] = n == 1 ? left : gcd(left, (length + e - 1) / e);
+      part[k] = n == 1 ? left : sw_gcd(left, (length + e - 1) / e);
       left /= part[k];
     }
     for (int k = 0; k < n; k++)

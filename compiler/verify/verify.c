@@ -17,14 +17,6 @@ struct expected {
   struct sw_eval *rounded; /* and with every result rounded to its dtype, as PyTorch does: what that alone changes */
 };
 
-static int64_t elements(const struct sw_tensor *t)
-{
-  int64_t n = 1;
-  for (int d = 0; d < t->rank; d++)
-    n *= t->size[d];
-  return n;
-}
-
 /* A fixed sequence: floats from -1 to 1 in steps of 1/64, integers and bool 0 and 1, so that they are legal row numbers
  * and masks almost everywhere. */
 static struct sw_tensor *made_up(struct sw_arena *a, const struct sw_value *v, int number)
@@ -214,7 +206,7 @@ static enum sw_rc compare(struct expected *x, struct rt *r, struct sw_verified *
     v->is_compared = x->io ? from_file(x, got.mutates, mine, &want) : from_graph(x, got.mutates, mine, &want);
     if (v->is_compared)
       sw_io_compare(x->job->arena, &want, &(struct sw_evaluated){.kind = SW_TENSOR, .tensor = got.tensor}, &v->difference);
-    if ((v->is_compared && !v->difference.agrees) || (v->undefined && elements(&got.tensor)))
+    if ((v->is_compared && !v->difference.agrees) || (v->undefined && sw_tensor_elements(&got.tensor)))
       out->n_wrong++;
   }
   return SW_OK;

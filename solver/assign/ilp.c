@@ -8,6 +8,7 @@
  * about 20 bits, the first variables first, each chunk held before the next. */
 #include "solver/assign/program.h"
 
+#include "base/number.h"
 #include "solver/glpk_trap.h"
 
 #include <glpk.h>
@@ -35,16 +36,6 @@ struct search {
   int calls, n_ranked;
   int64_t cost;
 };
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-  while (b) {
-    int64_t t = a % b;
-    a = b;
-    b = t;
-  }
-  return a;
-}
 
 static void on_node(glp_tree *tree, void *info)
 {
@@ -262,7 +253,7 @@ void sw_ilp_solve(struct sw_job *job, struct sw_arena *a, const struct sw_progra
   struct body b = {.s = {.job = job, .q = q, .max_nodes = max_nodes, .start = start, .n_ranked = n_ranked}};
   struct search *s = &b.s;
   for (int c = 1; c <= q->n_cols; c++)
-    s->unit = gcd(s->unit, q->cost[c]);
+    s->unit = sw_gcd(s->unit, q->cost[c]);
   s->unit = s->unit ? s->unit : 1;
   start_cost -= q->constant;
   s->start_units = start ? (double)(start_cost / s->unit) : -1;

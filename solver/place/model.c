@@ -3,16 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t sw_gcd(int64_t a, int64_t b)
-{
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* -- who meets whom -- */
 
 struct keyed {

@@ -2,6 +2,7 @@
 #ifndef SW_PLACE_MODEL_H
 #define SW_PLACE_MODEL_H
 
+#include "base/number.h"
 #include "solver/place/place.h"
 
 /* h bytes in the sections [s0, s1). */
@@ -51,13 +52,6 @@ struct sw_model *sw_model_make(struct sw_arena *arena, const struct sw_place_pro
 
 /* The shape of buffers that sit at one address: in every section the tallest that is live. */
 struct sw_shape sw_shape_of(struct sw_arena *arena, const struct sw_model *m, const int *buffers, int n);
-
-int64_t sw_gcd(int64_t a, int64_t b);
-
-static inline int64_t sw_round_up(int64_t n, int64_t multiple)
-{
-  return (n + multiple - 1) / multiple * multiple;
-}
 
 /* For every buffer the buffers whose lives meet its own: neighbours of i are v[at[i]] .. v[at[i + 1] - 1]. */
 struct sw_meets {

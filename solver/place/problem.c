@@ -1,6 +1,8 @@
 /* What a placement problem must obey before anybody looks at it (place-problem.md section 1). */
 #include "solver/place/place.h"
 
+#include "base/number.h"
+
 #include <inttypes.h>
 
 /* Totals stay far from overflow, so that no solver needs to check a sum. */
@@ -20,11 +22,6 @@ static void refuse(struct sw_job *job, const struct sw_place_problem *p, int i, 
   struct sw_fault *f = sw_fault(job, SW_INVALID, "%s", what);
   f->source = sw_arena_printf(job->arena, "/buffers/%d/%s", i, key);
   f->tensor = p->buffers.v[i].name;
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-  return b ? gcd(b, a % b) : a;
 }
 
 static void check_parents(struct sw_job *job, const struct sw_place_problem *p, int i)
@@ -86,7 +83,7 @@ enum sw_rc sw_place_validate(struct sw_job *job, const struct sw_place_problem *
     const struct sw_place_buffer *b = &p->buffers.v[i];
     check_buffer(job, p, i);
     /* Rounded up to the alignment, so that rounding is safe too. */
-    int64_t step = b->alignment > 1 ? p->alignment / gcd(p->alignment, b->alignment) : p->alignment;
+    int64_t step = b->alignment > 1 ? p->alignment / sw_gcd(p->alignment, b->alignment) : p->alignment;
     if (__builtin_mul_overflow(step, b->alignment > 1 ? b->alignment : 1, &step) || step > MAX_TOTAL ||
         __builtin_add_overflow(value, b->value, &value) || __builtin_add_overflow(size, b->size + step, &size) ||
         value > MAX_TOTAL || size > MAX_TOTAL) {
