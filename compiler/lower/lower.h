@@ -60,6 +60,7 @@ struct lw_value {
   bool mutated;   /* of a root: written in place by some node */
   bool root_live; /* of a root: somebody needs some value of the class */
   bool output;    /* of a root: leaves the program */
+  bool pinned;    /* itself an output, or an operand of mm: its strides are PyTorch's */
   bool narrow;    /* declared float32, computed in fp16 (precision=device) */
   bool narrow_bf16;
   int last_use;   /* of a root: last node that reads any value of the class; INT_MAX for outputs */
@@ -163,6 +164,9 @@ struct tensor lw_new_named(struct lower *l, const char *name, enum sw_dtype dtyp
 struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, int n_in,
                           const struct tensor *in);
 struct tensor lw_scalar(struct lower *l, double value, enum sw_dtype dtype);
+/* Profile torch-spyre (strides.c): strides of a result by vote of the operands, which are spread to its size already. */
+void lw_voted_strides(const struct lower *l, int rank, const int64_t *size, int n_in, const struct tensor *in, int64_t *stride);
+void lw_pin_strides(struct lower *l, int value, struct tensor *t);
 void lw_contiguous_strides(int rank, const int64_t *size, int64_t *stride);
 /* The same order of dims without gaps; stride 0 counts as row major. */
 void lw_dense_strides(int rank, const int64_t *size, const int64_t *like, int64_t *stride);

@@ -71,7 +71,7 @@ void lw_op_full(struct lower *l, int one)
   if (t != SW_F16 && t != SW_BF16 && t != SW_F32)
     lw_host(l, 0);
   else
-    lw_set(l, 0, lw_fill(l, value, t, v->rank, v->size, NULL));
+    lw_set(l, 0, lw_fill(l, value, t, v->rank, v->size, l->best ? NULL : v->stride));
 }
 
 void lw_op_nothing(struct lower *l, int unused)
