@@ -99,7 +99,8 @@ void lw_outputs(struct lower *l)
       if (k >= 0)
         listed[k] = true;
       if (k >= 0 && (!l->best || is_given_back(l, k))) { /* the reference always copies into the input itself */
-        struct tensor dst = lw_tensor_of_value(l, g->inputs.v[k].value);
+        lw_tensor_of_value(l, g->inputs.v[k].value);
+        struct tensor dst = l->tensors[g->inputs.v[k].value];
         if (lw_known(dst) && lw_known(t) && !lw_same_view(dst, t)) {
           lw_write(l, dst, t);
           t = dst;
@@ -112,7 +113,11 @@ void lw_outputs(struct lower *l)
     const struct sw_input *in = &g->inputs.v[k];
     if (in->value < 0 || listed[k] || !l->values[in->value].mutated)
       continue;
-    struct tensor t = lw_tensor_of_value(l, in->value);
+    struct tensor t = lw_tensor_of_value(l, in->value), dst = l->tensors[in->value];
+    if (lw_known(t) && t.storage != dst.storage) { /* replaced in lower.c: the input gets its new contents now */
+      lw_write(l, dst, t);
+      t = dst;
+    }
     add_tensor(l, in->name, t, in->kind == SW_INPUT_USER || !in->target ? in->name : in->target);
   }
 }

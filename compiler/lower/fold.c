@@ -489,11 +489,28 @@ static struct tensor input_tensor(struct lower *l, int value)
   return t;
 }
 
+/* Where the contents of a storage are now; the way there is shortened. */
+static int newest(struct lower *l, int storage)
+{
+  int at = storage;
+  while (at >= 0 && lw_storage(l, at)->moved)
+    at = lw_storage(l, at)->moved - 1;
+  while (storage != at) {
+    int next = lw_storage(l, storage)->moved - 1;
+    lw_storage(l, storage)->moved = at + 1;
+    storage = next;
+  }
+  return at;
+}
+
 struct tensor lw_tensor_of_value(struct lower *l, int value)
 {
   struct tensor *t = &l->tensors[value];
-  if (t->storage != LW_LATER)
-    return *t;
+  if (t->storage != LW_LATER) {
+    struct tensor now = *t;
+    now.storage = newest(l, t->storage);
+    return now;
+  }
   const struct sw_value *v = &l->graph->values.v[value];
   struct tensor made;
   if (v->node < 0 && !(sw_value_elements(v) == 1 && lw_constant_elements(l, value)))

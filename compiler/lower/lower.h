@@ -81,6 +81,7 @@ struct lw_storage {
   bool by_host; /* written by host steps */
   int last_use; /* last node that reads a value in it; INT_MAX for outputs */
   bool mutated; /* some value in it is written in place, now or later */
+  int moved;    /* 1 + the storage that has its new contents, 0: itself (profile torch-spyre) */
 };
 
 struct lower {
@@ -264,6 +265,7 @@ bool lw_is_last_use(struct lower *l, int value, int storage);
 /* The node at work as a host step: all its results. */
 enum { LW_NO_FUNCTION, LW_HOST_FLOAT, LW_HALF_ONLY }; /* why */
 void lw_host(struct lower *l, int why);
+void lw_host_except(struct lower *l, int why, uint32_t made); /* bit mask of results that are made already */
 struct sw_view lw_view_of(struct tensor t);
 struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */
