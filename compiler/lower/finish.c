@@ -345,6 +345,8 @@ void lw_finish(struct lower *l)
   drop_dead_steps(l->program, needed);
   if (l->best)
     gather_host_steps(l);
+  else
+    lw_order_for_locality(l);
   compact(l, needed);
   name_ops(l);
   limit_ranks(l);

@@ -234,6 +234,8 @@ static void run_node(struct lower *l, int node)
     lw_host(l, LW_HALF_ONLY);
   } else {
     op->run(l, op->param);
+    if (op->kind == LW_VIEW && n->n_results > 1 && l->tensors[n->results[0]].storage >= 0)
+      *SW_PUSH(l->arena, &l->splits) = (struct lw_split){l->tensors[n->results[0]].storage, l->program->ops.n};
     if (lw_node_writes(l, node))
       write_back(l);
     else if (op->kind != LW_VIEW)

@@ -84,6 +84,11 @@ struct lw_storage {
   int moved;    /* 1 + the storage that has its new contents, 0: itself (profile torch-spyre) */
 };
 
+/* A node that gives several views of one tensor, where it stood. */
+struct lw_split {
+  int storage, op; /* number of ops before it */
+};
+
 struct lower {
   struct sw_job *job;
   struct sw_arena *arena;
@@ -105,6 +110,8 @@ struct lower {
   struct sw_map tables;    /* struct lw_table_key -> storage */
   struct sw_arena *scratch; /* of the node at work; NULL until it is needed */
   struct sw_map operations;
+
+  SW_VEC(struct lw_split) splits; /* in order of nodes */
 
   /* the node at work; -1: the outputs */
   int node;
@@ -289,6 +296,8 @@ int lw_unflattened(struct lower *l, int value, int kept);
 /* Outputs and mutations; then dead ops, unused storages, names. */
 void lw_outputs(struct lower *l);
 void lw_finish(struct lower *l);
+/* Profile torch-spyre: the order in which the reference's framework puts nodes (locality.c). */
+void lw_order_for_locality(struct lower *l);
 
 /* -- decompositions used by others -- */
 
