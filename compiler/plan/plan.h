@@ -27,6 +27,7 @@ struct sw_op_plan {
   int64_t split[SW_MAX_LOOPS]; /* slices per loop; product = cores */
   int cores;
   int kernel; /* number of the bundle */
+  const int *order; /* loops as the op spec lists them; NULL: by sw_loop_order */
   struct sw_time time;
 };
 

@@ -420,7 +420,10 @@ enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct
   if (rc == SW_OK) {
     copy_at_borders(&x, scratch);
     place_rest_in_hbm(&x, n_judged);
-    rc = sw_plan_pools(job, o, p, sw_lives_make(scratch, p), plan);
+    const struct sw_life *lives = sw_lives_make(scratch, p);
+    rc = sw_plan_pools(job, o, p, lives, plan);
+    if (o->profile == SW_PROFILE_TORCH_SPYRE)
+      sw_align_loops(job->arena, p, lives);
   }
   sw_arena_free(scratch);
   return rc;
