@@ -22,9 +22,11 @@ static bool in_lx(const struct sw_storage *s)
 
 static double relayout_ns(const struct sw_program *p, const struct sw_op *op)
 {
-  struct sw_core_view from, to;
-  bool known = sw_core_view(p, op, 0, &from) == SW_LX_FITS && sw_core_view(p, op, -1, &to) == SW_LX_FITS;
-  return known ? sw_relayout_ns(p->storages.v[op->out.storage].layout, &from, &to) : 0;
+  struct sw_core_view view;
+  struct sw_part from, to;
+  bool known = sw_core_view(p, op, 0, &view) == SW_LX_FITS && sw_part_of_view(&view, &from) &&
+               sw_core_view(p, op, -1, &view) == SW_LX_FITS && sw_part_of_view(&view, &to);
+  return known ? sw_part_move_ns(p->storages.v[op->out.storage].layout, &from, &to) : 0;
 }
 
 static double copy_ns(const struct sw_program *p, const struct sw_op *op, const struct sw_work *w, const int64_t *split)

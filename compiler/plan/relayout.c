@@ -19,42 +19,27 @@
 
 /* -- whether -- */
 
-/* Slices of dim d that both have something of: a / an and b / bn as parts of the same length. */
-static bool slices_meet(const struct sw_core_view *a, int core_a, const struct sw_core_view *b, int core_b)
+bool sw_part_of_view(const struct sw_core_view *view, struct sw_part *out)
 {
-  for (int d = 0; d < a->rank; d++) {
-    int64_t x = a->slice[d][core_a], y = b->slice[d][core_b];
-    if (x * b->factor[d] >= (y + 1) * a->factor[d] || y * a->factor[d] >= (x + 1) * b->factor[d])
-      return false;
-  }
-  return true;
-}
-
-/* Every core sends to as many cores as any other, and gets from as many. */
-static bool is_even(const struct sw_core_view *from, const struct sw_core_view *to)
-{
-  int out[SW_MAX_CORES] = {0}, in[SW_MAX_CORES] = {0};
-  for (int s = 0; s < from->cores; s++)
-    for (int d = 0; d < to->cores; d++)
-      if (slices_meet(from, s, to, d)) {
-        out[s]++;
-        in[d]++;
-      }
-  for (int c = 1; c < from->cores; c++)
-    if (out[c] != out[0] || in[c] != in[0])
-      return false;
-  return true;
-}
-
-/* Whether an op has a part of its own on every core. */
-static bool owns(const struct sw_program *p, const struct sw_op *op, int operand, struct sw_core_view *view)
-{
-  if (sw_core_view(p, op, operand, view) != SW_LX_FITS)
-    return false;
   int64_t parts = 1;
-  for (int d = 0; d < view->rank; d++)
+  *out = (struct sw_part){.cores = view->cores};
+  for (int d = 0; d < view->rank; d++) {
+    if (view->factor[d] == 1)
+      continue;
+    int64_t below = 0;
+    while (view->slice[d][below] != 1)
+      below++; /* the first core of the second slice */
+    out->cut[out->n++] = (struct sw_cut){d, view->factor[d], below};
     parts *= view->factor[d];
+  }
   return parts == view->cores;
+}
+
+/* The part that every core has through an access; false when several cores share one. */
+static bool owns(const struct sw_program *p, const struct sw_op *op, int operand, struct sw_core_view *view,
+                 struct sw_part *part)
+{
+  return sw_core_view(p, op, operand, view) == SW_LX_FITS && sw_part_of_view(view, part);
 }
 
 /* What the reference lets read a copy. */
@@ -69,7 +54,7 @@ static bool may_read_copy(const struct sw_op *op)
 struct destination {
   struct sw_core_view view;
   struct sw_op copy; /* its relayout and loops */
-  int before, operand; /* first reader */
+  int before;          /* first reader */
   double ns;
   SW_VEC(struct sw_touch) readers;
 };
@@ -78,41 +63,39 @@ struct group {
   struct sw_arena *arena;
   const struct sw_program *p;
   struct sw_core_view source;
+  struct sw_part part;
   SW_VEC(struct destination) to;
 };
 
-/* The source's parts in loops of the copy, device dims from the outside in. */
-static bool owners_of(const struct sw_core_view *view, const int *loop, struct sw_owners *out)
+/* A part in loops of the copy, device dims from the outside in. */
+static bool owners_of(const struct sw_part *part, const int *loop, struct sw_owners *out)
 {
-  out->n = 0;
-  for (int d = 0; d < view->rank; d++) {
-    if (view->factor[d] == 1)
-      continue;
-    int64_t below = 0;
-    while (view->slice[d][below] != 1)
-      below++; /* the first core of the second slice */
+  for (out->n = 0; out->n < part->n; out->n++) {
+    const struct sw_cut *c = &part->cut[out->n];
     for (int k = 0; k < out->n; k++)
-      if (out->cut[k].loop == loop[d])
+      if (out->cut[k].loop == loop[c->dim])
         return false;
-    if (loop[d] < 0)
+    if (loop[c->dim] < 0)
       return false;
-    out->cut[out->n++] = (struct sw_owned_loop){loop[d], view->factor[d], below};
+    out->cut[out->n] = (struct sw_owned_loop){loop[c->dim], c->factor, c->stride};
   }
   return true;
 }
 
-static bool add_destination(struct group *g, const struct sw_touch *t, const struct sw_core_view *view)
+static bool add_destination(struct group *g, const struct sw_touch *t, const struct sw_core_view *view,
+                            const struct sw_part *part)
 {
   struct destination *d = SW_PUSH(g->arena, &g->to);
   struct sw_relayout *relayout = SW_NEW(g->arena, struct sw_relayout);
   struct sw_core_view own;
-  *d = (struct destination){.view = *view, .before = t->op, .operand = t->operand};
-  if (!is_even(&g->source, view) || !sw_boundary_copy(g->arena, g->p, &g->p->ops.v[t->op], t->operand, &d->copy) ||
-      sw_core_view(g->p, &d->copy, -1, &own) != SW_LX_FITS || !owners_of(&g->source, own.loop, &relayout->from) ||
-      !owners_of(&own, own.loop, &relayout->to))
+  *d = (struct destination){.view = *view, .before = t->op};
+  if (!sw_part_moves_evenly(&g->part, part) ||
+      !sw_boundary_copy(g->arena, g->p, &g->p->ops.v[t->op], t->operand, &d->copy) ||
+      sw_core_view(g->p, &d->copy, -1, &own) != SW_LX_FITS || !owners_of(&g->part, own.loop, &relayout->from) ||
+      !owners_of(part, own.loop, &relayout->to))
     return false;
   ((struct sw_op_plan *)d->copy.plan)->relayout = relayout;
-  d->ns = sw_relayout_ns(g->p->storages.v[d->copy.out.storage].layout, &g->source, view);
+  d->ns = sw_part_move_ns(g->p->storages.v[d->copy.out.storage].layout, &g->part, part);
   return true;
 }
 
@@ -121,12 +104,13 @@ static bool collect(struct group *g, const struct sw_life *l, bool best)
 {
   const struct sw_touch *writer = &l->touch[0];
   struct sw_core_view view;
-  if (sw_splits_reduction(&g->p->ops.v[writer->op]) || !owns(g->p, &g->p->ops.v[writer->op], -1, &g->source))
+  struct sw_part part;
+  if (sw_splits_reduction(&g->p->ops.v[writer->op]) || !owns(g->p, &g->p->ops.v[writer->op], -1, &g->source, &g->part))
     return false;
   for (int t = 1; t < l->n; t++) {
     const struct sw_op *op = &g->p->ops.v[l->touch[t].op];
     if (l->touch[t].op == l->touch[t - 1].op || op->role == SW_ROLE_WRITE || !sw_follows_slices(op) ||
-        (!best && sw_splits_reduction(op)) || !owns(g->p, op, l->touch[t].operand, &view) ||
+        (!best && sw_splits_reduction(op)) || !owns(g->p, op, l->touch[t].operand, &view, &part) ||
         view.cores != g->source.cores)
       return false;
     if (sw_core_view_equal(&g->source, &view))
@@ -136,7 +120,7 @@ static bool collect(struct group *g, const struct sw_life *l, bool best)
     int k = 0;
     while (k < g->to.n && !sw_core_view_equal(&g->to.v[k].view, &view))
       k++;
-    if (k == g->to.n && !add_destination(g, &l->touch[t], &view))
+    if (k == g->to.n && !add_destination(g, &l->touch[t], &view, &part))
       return false;
     *SW_PUSH(g->arena, &g->to.v[k].readers) = l->touch[t];
   }
@@ -150,20 +134,6 @@ static bool pays(const struct group *g, const struct sw_life *l, const struct sw
   for (int k = 0; k < g->to.n; k++)
     ns -= g->to.v[k].ns;
   return ns > 0;
-}
-
-/* Contiguous pieces and their length are told by the innermost dim that either side cuts. */
-double sw_relayout_ns(const struct sw_layout *l, const struct sw_core_view *from, const struct sw_core_view *to)
-{
-  int d = l->rank - 2;
-  double run = 128;
-  while (d > 0 && from->factor[d] == 1 && to->factor[d] == 1)
-    run *= (double)l->device_size[d--];
-  double split = d < 0 ? 1 : (double)(from->factor[d] > to->factor[d] ? from->factor[d] : to->factor[d]);
-  run *= d < 0 ? 1 : (double)l->device_size[d] / split;
-  double bytes = (double)sw_layout_bytes(l) / from->cores, s = fmin(fmax(split, 2), 8);
-  return bytes / run * (sw_spyre.relayout_doubling * log2(s) - sw_spyre.relayout_base) +
-         bytes * s / sw_spyre.relayout_bytes;
 }
 
 /* -- into the program -- */

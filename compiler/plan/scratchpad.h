@@ -5,7 +5,7 @@
 #ifndef SW_PLAN_SCRATCHPAD_H
 #define SW_PLAN_SCRATCHPAD_H
 
-#include "compiler/plan/division.h"
+#include "compiler/plan/part.h"
 #include "compiler/plan/plan.h"
 
 /* The closed list of reasons why a storage is not in LX: X(id, text). A text may be followed by ": " and detail. */
@@ -111,9 +111,6 @@ void sw_insert_relayouts(struct sw_job *job, const struct sw_options *o, struct 
                          const bool *barred, struct sw_relayouts *out);
 /* Takes them out again, as long as nothing else has been put in. */
 void sw_remove_relayouts(struct sw_program *p, struct sw_plan *plan, struct sw_relayouts *r);
-/* ns of such a copy: in 2 MiB on 8 cores with runs of 256 bytes, cut 4 ways next to the runs, 8780. */
-double sw_relayout_ns(const struct sw_layout *l, const struct sw_core_view *from, const struct sw_core_view *to);
-
 /* Puts copies at the border into the program. */
 struct sw_boundary {
   int storage;     /* in LX: a graph input gets a copy in LX that all its readers read; a graph output a copy in HBM */
@@ -122,6 +119,9 @@ struct sw_boundary {
 };
 void sw_insert_boundary_copies(struct sw_job *job, struct sw_program *p, struct sw_plan *plan,
                                const struct sw_life *lives, const struct sw_boundary *copies, int n);
+
+/* The same as the numbers that part.h counts with; false when a core has nothing of its own. */
+bool sw_part_of_view(const struct sw_core_view *view, struct sw_part *out);
 
 bool sw_core_view_equal(const struct sw_core_view *a, const struct sw_core_view *b);
 
