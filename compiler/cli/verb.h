@@ -16,7 +16,8 @@
     "checks and executes a result directory; --reference: evaluates a model; --structure: checks files alone", 1)  \
   X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 1)                         \
   X(explain, "DIR NAME...", "why a storage has its layout, a conversion its place", 1)                               \
-  X(study, "SPEC.json [-o DIR] [--jobs N] [--seconds N] [--memory MB] [--shard K/N] [--baseline FILE] [--json]",     \
+  X(study, "SPEC.json [-o DIR] [--jobs N] [--seconds N] [--memory MB] [--shard K/N|--merge] [--slurm|--slurm-script]" \
+    " [--shards N] [--baseline FILE] [--json]",                                                                     \
     "a batch: graphs x profiles x solvers x options, to a table", 1)                                               \
   X(show, "sdsc_N.json|DIR", "what a SuperDSC file or all bundles of a directory do, in plain words", 1)            \
   X(ops, "[--json|--markdown]", "operations and what becomes of them", 1)
