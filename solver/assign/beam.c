@@ -154,33 +154,49 @@ static void bury(const struct walk *w, int v, int *state)
     state[w->cell[w->dying[i]]] = 0;
 }
 
+/* One way through; labels that are gone are not looked at. False: it ends where no label is possible. */
+static bool descend(const struct walk *w, struct sw_arena *scratch, const bool *gone, int *labels)
+{
+  size_t bytes = (size_t)w->n_cells * sizeof(int);
+  int *state = SW_NEW_N(scratch, int, w->n_cells), *trial = SW_NEW_N(scratch, int, w->n_cells);
+  for (int v = 0; v < w->n; v++) {
+    int64_t least = SW_ASSIGN_INF;
+    for (int i = 0; i < w->p->variables.v[v].n_labels; i++) {
+      if (gone && gone[w->net->first[v] + i])
+        continue;
+      memcpy(trial, state, bytes);
+      int64_t c = take(w, v, i, trial);
+      if (c < least) {
+        least = c;
+        labels[v] = i;
+      }
+    }
+    if (least == SW_ASSIGN_INF)
+      return false;
+    take(w, v, labels[v], state);
+    bury(w, v, state);
+  }
+  return true;
+}
+
+/* Where the reference's greedy has no answer, labels without a possible partner are taken away and it tries again: what it
+ * answers otherwise is not touched by that. A variable that loses all its labels proves that there is no answer. */
 const int *sw_assign__greedy(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
                              struct sw_assign_result *r)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, 0);
   struct walk w = start(scratch, p);
   int *labels = SW_NEW_N(job->arena, int, w.n);
-  size_t bytes = (size_t)w.n_cells * sizeof(int);
-  int *state = SW_NEW_N(scratch, int, w.n_cells), *trial = SW_NEW_N(scratch, int, w.n_cells);
-  bool stuck = false;
+  bool done = descend(&w, scratch, NULL, labels), empty = false;
   (void)o;
-  for (int v = 0; v < w.n && !stuck; v++) {
-    int64_t least = SW_ASSIGN_INF;
-    for (int i = 0; i < p->variables.v[v].n_labels; i++) {
-      memcpy(trial, state, bytes);
-      int64_t c = take(&w, v, i, trial);
-      if (c < least) {
-        least = c;
-        labels[v] = i;
-      }
-    }
-    stuck = least == SW_ASSIGN_INF;
-    take(&w, v, labels[v], state);
-    bury(&w, v, state);
+  if (!done) {
+    struct sw_net *net = sw_net_build(scratch, p, SW_NET_PER_EDGE);
+    empty = sw_net_propagate(net, NULL, scratch, NULL) >= 0;
+    done = !empty && descend(&w, scratch, net->gone, labels);
   }
   sw_arena_free(scratch);
-  r->status = stuck ? SW_ASSIGN_UNKNOWN : SW_ASSIGN_FEASIBLE;
-  return stuck ? NULL : labels;
+  r->status = done ? SW_ASSIGN_FEASIBLE : empty ? SW_ASSIGN_INFEASIBLE : SW_ASSIGN_UNKNOWN;
+  return done ? labels : NULL;
 }
 
 /* -- beam -- */
@@ -258,8 +274,10 @@ struct step { /* what a kept state came from, for the way back */
   int from, label;
 };
 
-const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
-                           struct sw_assign_result *r)
+/* keyed: of two equal states the one with the smaller key stays, not the cheaper one. Beyond 2^53 different costs may have
+ * one key; *rounded says whether that mattered. */
+static const int *sweep(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
+                        struct sw_assign_result *r, bool keyed, bool *rounded)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, 0);
   struct walk w = start(scratch, p);
@@ -293,10 +311,11 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
         t->from = s;
         t->label = i;
         size_t h = find(table, cap, next, t, bytes);
-        if (table[h] < 0) {
+        struct state *old = table[h] < 0 ? NULL : &next[table[h]];
+        *rounded = *rounded || (old && t->cost < old->cost && !(t->key < old->key));
+        if (!old) {
           table[h] = n++;
-        } else if (t->key < next[table[h]].key) { /* not by cost: beyond 2^53 two costs may have one key */
-          struct state *old = &next[table[h]];
+        } else if (keyed ? t->key < old->key : t->cost < old->cost) {
           old->cost = t->cost;
           old->key = t->key;
           old->from = t->from;
@@ -329,5 +348,21 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
     s = steps[v][s].from;
   }
   sw_arena_free(scratch);
+  return labels;
+}
+
+/* The labels are those of the reference's way, by key. Where rounding has merged dearer states into cheaper ones, a second
+ * sweep, by cost, gives the bound. */
+const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
+                           struct sw_assign_result *r)
+{
+  bool rounded = false, keyed = p->mode == SW_ASSIGN_PER_EDGE; /* the reference shares nothing */
+  const int *labels = sweep(job, p, o, r, keyed, &rounded);
+  if (!keyed || !rounded || r->stopped_by != SW_ASSIGN_STOP_NONE)
+    return labels;
+  struct sw_assign_result exact = {0};
+  sweep(job, p, o, &exact, false, &rounded);
+  r->bound = exact.bound;
+  r->stats.work += exact.stats.work;
   return labels;
 }
