@@ -109,6 +109,8 @@ enum MHD_Result sw_post_work(struct sw_request *q)
     return ok;
   }
   sw_result_put(known);
+  if (atomic_load(&s->stopping))
+    return sw_send_problem(q, 503, "cancelled", "the service is stopping", NULL);
   struct sw_task t;
   if (!make_task(q, &t))
     return sw_send_problem(q, 503, "limit", "the service is out of memory", NULL);

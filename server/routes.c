@@ -92,8 +92,13 @@ static bool host_allowed(const struct sw_request *q)
 /* With a token file, everything but the probes of a supervisor needs its token. */
 static bool token_allowed(const struct sw_request *q)
 {
-  const char *token = q->server->token, *given = sw_header(q, "Authorization");
-  if (!token || !strcmp(q->path, "/healthz") || !strcmp(q->path, "/readyz"))
+  struct sw_server *s = q->server;
+  const char *given = sw_header(q, "Authorization");
+  char token[sizeof s->token];
+  pthread_mutex_lock(&s->token_lock);
+  memcpy(token, s->token, sizeof token);
+  pthread_mutex_unlock(&s->token_lock);
+  if (!*token || !strcmp(q->path, "/healthz") || !strcmp(q->path, "/readyz"))
     return true;
   size_t n = strlen(token);
   return given && !strncasecmp(given, "Bearer ", 7) && strlen(given + 7) == n && !CRYPTO_memcmp(given + 7, token, n);

@@ -22,10 +22,13 @@ struct sw_server {
   struct sw_jobs *jobs;
   struct sw_metrics *metrics;
   struct sw_connections *connections;
-  const char *token, *aside;
+  pthread_mutex_t token_lock;
+  char token[256]; /* "": none is asked for */
+  char *aside;
   unsigned port;
-  bool loopback;
-  atomic_bool stopping;
+  bool loopback, was_passed; /* the socket */
+  MHD_socket listening; /* after sw_server_drain */
+  atomic_bool stopping, ended; /* no more work is taken; nothing is watched any more */
   pthread_t watchdog;
   bool is_watched;
   atomic_uint_fast64_t n_requests;
