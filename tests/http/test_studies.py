@@ -98,7 +98,7 @@ with tempfile.TemporaryDirectory() as name:
         # faults of the spec, all at once, and of the request
         wrong = post(d, json.dumps({**inline, "name": "a/b", "profiles": ["worst"], "more": 1}).encode(), **JSON)
         p = d.wait(wrong, "failed", "done")["problem"]
-        check("a wrong spec", (p["status"], p["type"], len(p["errors"])), (400, "/problems/usage", 3))
+        check("a wrong spec", (p["status"], p["type"], len(p["errors"])), (422, "/problems/usage", 3))
         for n in TABLES:
             problem("no table of it", d.ask("GET", f"{wrong}/{n}"), 404, "not-found")
         for what, b, slug in (("no graphs", archive(SPEC, {}), "usage"), ("no archive", b"PK", "bad-input"),
