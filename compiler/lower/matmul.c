@@ -188,7 +188,7 @@ void lw_op_matmul(struct lower *l, int unused)
   (void)unused;
   const struct sw_node *n = lw_node(l);
   enum sw_dtype t = lw_result_dtype(l, 0);
-  if (run_bmm(l))
+  if (lw_run_experts(l) || run_bmm(l))
     return;
   if (!strcmp(n->target, "aten.mm.default")) {
     struct tensor a = unflattened(l, &n->args[0], 1, t), b = lw_argument(l, &n->args[1], t);
