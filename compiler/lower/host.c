@@ -74,6 +74,11 @@ static const char *reason(struct lower *l, int why)
 
 void lw_host(struct lower *l, int why)
 {
+  lw_host_except(l, why, 0);
+}
+
+void lw_host_except(struct lower *l, int why, uint32_t made)
+{
   const struct sw_node *n = lw_node(l);
   for (int r = 0; r < n->n_results; r++) {
     const struct sw_value *v = lw_value(l, r);
@@ -89,16 +94,16 @@ void lw_host(struct lower *l, int why)
     if (a->kind == SW_ARG_DEVICE || a->kind == SW_ARG_LAYOUT || a->kind == SW_ARG_MEMORY_FORMAT ||
         (keyword && !a->given))
       continue;
-    struct sw_host_arg made = host_arg(l, a);
-    made.name = keyword ? a->name : NULL;
-    *SW_PUSH(l->arena, &h.args) = made;
+    struct sw_host_arg arg = host_arg(l, a);
+    arg.name = keyword ? a->name : NULL;
+    *SW_PUSH(l->arena, &h.args) = arg;
   }
   if (l->failed)
     return;
   bool writes = lw_node_writes(l, l->node); /* into its first argument */
   for (int r = 0; r < n->n_results; r++) {
     const struct sw_value *v = lw_value(l, r);
-    if (!v || (!lw_wanted(l, r) && !writes)) {
+    if (!v || made >> r & 1 || (!lw_wanted(l, r) && !writes)) {
       *SW_PUSH(l->arena, &h.results) = (struct sw_view){.storage = -1};
       continue;
     }

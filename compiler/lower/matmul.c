@@ -259,7 +259,8 @@ void lw_op_addmm(struct lower *l, int unused)
     struct tensor s = lw_argument(l, &n->args[0], t);
     if (beta != 1)
       s = lw_binary_number(l, SW_OP_MUL, s, beta);
-    y = lw_binary(l, SW_OP_ADD, vector ? y : s, vector ? s : y);
+    bool bias_last = vector && l->best;
+    y = lw_binary(l, SW_OP_ADD, bias_last ? y : s, bias_last ? s : y);
   }
   set_flat(l, y);
 }
