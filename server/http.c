@@ -6,6 +6,7 @@
 #include "server/clock.h"
 #include "server/disk.h"
 #include "server/server.h"
+#include "server/studies.h"
 #include "server/systemd.h"
 
 #include <errno.h>
@@ -136,6 +137,8 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state, enum
           q->id, q->route ? q->route->method : "-", q->route ? q->route->path : "-", q->status, seconds * 1e3, (int)why);
   sw_metrics_request(s->metrics, route, q->status, seconds);
   sw_connection_phase(s->connections, q->socket, SW_PHASE_HEADERS);
+  if (q->has_waited)
+    atomic_fetch_sub(&s->n_waiting, 1);
   request_free(q);
   *state = NULL;
 }
@@ -158,7 +161,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **socket_con
 static void on_work_end(void *ctx, const struct sw_task *t, struct sw_outcome *o)
 {
   struct sw_server *s = ctx;
-  if (o->result)
+  if (o->result && !sw_studies_owns(t))
     o->result = sw_store_add(s->store, o->result);
   if (o->solver)
     sw_metrics_solver(s->metrics, o->solver);
@@ -177,6 +180,7 @@ static void *watch(void *p)
     nanosleep(&(struct timespec){0, 100000000}, NULL);
     sw_queue_tick(s->queue);
     sw_jobs_tick(s->jobs);
+    sw_studies_tick(s->studies);
     sw_connections_tick(s->connections);
     sw_systemd_alive(sw_now());
   }
@@ -225,7 +229,8 @@ static bool make_parts(struct sw_server *s, const char *store)
   s->store = sw_store_new((size_t)l->cache_mb << 20, s->disk);
   s->queue = sw_queue_new(l, on_work_end, s);
   s->jobs = s->queue ? sw_jobs_new(l, s->queue, s->disk) : NULL;
-  if (s->metrics && s->connections && s->store && s->jobs)
+  s->studies = s->jobs && s->store && s->metrics ? sw_studies_new(l, s->queue, s->store, s->disk, s->metrics) : NULL;
+  if (s->metrics && s->connections && s->store && s->studies)
     return true;
   fputs("stickwrightd: out of memory\n", stderr);
   return false;
@@ -234,7 +239,7 @@ static bool make_parts(struct sw_server *s, const char *store)
 static bool needs_body(void *ctx, const char *id)
 {
   struct sw_server *s = ctx;
-  return sw_jobs_need_body(s->jobs, id);
+  return sw_jobs_need_body(s->jobs, id) || sw_studies_need_body(s->studies, id);
 }
 
 struct sw_server *sw_server_start(const struct sw_server_settings *settings)
@@ -260,6 +265,9 @@ struct sw_server *sw_server_start(const struct sw_server_settings *settings)
   int resumed = sw_jobs_resume(s->jobs);
   if (resumed)
     fprintf(stderr, "{\"jobs_resumed\":%d}\n", resumed);
+  resumed = sw_studies_resume(s->studies);
+  if (resumed)
+    fprintf(stderr, "{\"studies_resumed\":%d}\n", resumed);
   if (s->disk)
     sw_disk_sweep_bodies(s->disk, needs_body, s);
   if (!listen_on(s, &address, settings->socket)) {
@@ -306,7 +314,7 @@ void sw_server_drain(struct sw_server *s)
 bool sw_server_idle(struct sw_server *s)
 {
   struct sw_queue_state q = sw_queue_state(s->queue);
-  return !q.waiting && !q.running;
+  return !atomic_load(&s->n_waiting) && (s->disk || (!q.waiting && !q.running));
 }
 
 void sw_server_stop(struct sw_server *s)
@@ -319,6 +327,8 @@ void sw_server_stop(struct sw_server *s)
     pthread_join(s->watchdog, NULL);
   if (s->jobs)
     sw_jobs_hush(s->jobs);
+  if (s->studies)
+    sw_studies_hush(s->studies);
   sw_queue_halt(s->queue); /* every waiting request is answered and its connection resumed */
   if (s->daemon) {
     for (int i = 0; i < 20; i++) { /* at most 2 s for the answers to leave */
@@ -330,6 +340,7 @@ void sw_server_stop(struct sw_server *s)
   }
   if (s->listening != MHD_INVALID_SOCKET)
     close(s->listening);
+  sw_studies_free(s->studies);
   sw_jobs_free(s->jobs);
   sw_queue_free(s->queue);
   sw_store_free(s->store);

@@ -29,7 +29,7 @@ void sw_server_reload(struct sw_server *s, const struct sw_server_settings *sett
 const struct sw_limits *sw_server_limits(const struct sw_server *s);
 /* Accepts no more connections and no more work; what is there goes on. */
 void sw_server_drain(struct sw_server *s);
-/* Whether no work waits or runs. */
+/* Whether nothing would be lost: nobody waits for work, and jobs are in a store or at their end. */
 bool sw_server_idle(struct sw_server *s);
 /* Stops accepting, cancels what runs, answers what waits, frees everything. */
 void sw_server_stop(struct sw_server *s);
