@@ -118,6 +118,18 @@ static void write_fill(struct sw_jw *w, const struct sw_storage *s)
     sw_jw_null(w);
 }
 
+/* Which dim of a buffer or output holds data in its first rows only, when a size below the maximum is run. */
+static void write_rows(struct manifest *m, const struct sw_storage *s, int dim)
+{
+  if (!s->dynamic)
+    return;
+  sw_jw_key(&m->w, "rows");
+  sw_jw_object(&m->w);
+  sw_jw_kstr(&m->w, "symbol", m->p->graph->dims.v[s->dynamic - 1].range.symbol);
+  sw_jw_kint(&m->w, "dim", dim);
+  sw_jw_end_object(&m->w);
+}
+
 static void write_buffer(struct manifest *m, const struct sw_storage *s)
 {
   struct sw_jw *w = &m->w;
@@ -132,8 +144,34 @@ static void write_buffer(struct manifest *m, const struct sw_storage *s)
   sw_jw_key(w, "layout");
   sw_layout_json(w, l);
   write_fill(w, s);
+  write_rows(m, s, s->rows);
   sw_jw_kint(w, "bytes", l ? sw_layout_bytes(l) : sw_storage_elements(s) * sw_dtype_bytes(s->dtype));
   sw_jw_end_object(w);
+}
+
+/* -- sizes -- */
+
+/* Dynamic dims of which a run may have any of these sizes. */
+static void write_symbols(struct manifest *m)
+{
+  const struct sw_graph *g = m->p->graph;
+  struct sw_jw *w = &m->w;
+  sw_jw_key(w, "symbols");
+  sw_jw_array(w);
+  for (int i = 0; i < g->dims.n; i++) {
+    const struct sw_dim *d = &g->dims.v[i];
+    if (!d->serves_less)
+      continue;
+    sw_jw_object(w);
+    sw_jw_kstr(w, "name", d->range.symbol);
+    sw_jw_kint(w, "min", d->least);
+    sw_jw_kint(w, "max", d->value);
+    sw_jw_kint(w, "step", d->step);
+    sw_jw_kstr(w, "input", g->inputs.v[d->input].name);
+    sw_jw_kint(w, "dim", d->in_dim);
+    sw_jw_end_object(w);
+  }
+  sw_jw_end_array(w);
 }
 
 /* -- steps -- */
@@ -321,6 +359,10 @@ static void write_outputs(struct manifest *m)
       sw_jw_kstr(w, "buffer", m->p->storages.v[o->view.storage].name);
       sw_jw_kstr(w, "dtype", sw_dtype_torch(o->dtype));
       write_view_keys(m, &o->view);
+      int dim = 0;
+      while (dim < o->view.rank - 1 && o->view.size[dim] == 1)
+        dim++;
+      write_rows(m, &m->p->storages.v[o->view.storage], dim);
       sw_jw_kstr(w, "mutates", o->mutates);
     }
     sw_jw_end_object(w);
@@ -342,6 +384,7 @@ enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, con
   find_used(&m);
   sw_jw_object(&m.w);
   sw_jw_kstr(&m.w, "format", "stickwright.manifest/1");
+  write_symbols(&m);
   sw_jw_key(&m.w, "buffers");
   sw_jw_array(&m.w);
   for (int i = 0; i < p->storages.n; i++)

@@ -52,6 +52,7 @@ static void the_declared_maximum_is_the_default(void **unused)
   assert_string_equal(g->dims.v[0].range.symbol, "s0");
   assert_int_equal(g->dims.v[0].value, 64);
   assert_int_equal(g->dims.v[0].hint, 6);
+  sw_graph_warn_of_dims(&job, g);
   assert_string_equal(job.warnings.v[0], "dynamic dim s0 (range 2..64) is compiled for exactly 64: run it with inputs of that "
                                          "size; --dim-max s0=N compiles for another");
   sw_arena_free(job.arena);
