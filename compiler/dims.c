@@ -88,3 +88,17 @@ void sw_find_serving_dims(struct sw_job *job, const struct sw_options *o, const 
     sw_arena_free(a);
   }
 }
+
+void sw_find_steps_of_dims(struct sw_graph *g, const struct sw_program *p)
+{
+  for (int i = 0; i < p->ops.n; i++) {
+    const struct sw_op *op = &p->ops.v[i];
+    if (op->plan->dynamic_loop)
+      g->dims.v[p->storages.v[op->out.storage].dynamic - 1].step = op->plan->granularity;
+  }
+  for (int i = 0; i < g->dims.n; i++) {
+    struct sw_dim *d = &g->dims.v[i];
+    if (d->serves_less)
+      d->least = (d->least + d->step - 1) / d->step * d->step;
+  }
+}

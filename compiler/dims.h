@@ -9,4 +9,7 @@
 void sw_find_serving_dims(struct sw_job *job, const struct sw_options *o, const struct sw_compile_input *in,
                           const char *name_of_program, struct sw_graph *g, struct sw_program *p);
 
+/* Sizes that loops share out evenly over the cores, after the plan: `step` of those dims. */
+void sw_find_steps_of_dims(struct sw_graph *g, const struct sw_program *p);
+
 #endif

@@ -34,7 +34,6 @@ static enum sw_rc pass_lower(struct run *r)
   enum sw_rc rc = sw_lower(r->job, r->o, r->c->graph, &r->c->program);
   if (rc == SW_OK)
     sw_find_serving_dims(r->job, r->o, r->in, r->program, r->c->graph, r->c->program);
-  sw_graph_warn_of_dims(r->job, r->c->graph);
   return rc;
 }
 
@@ -45,7 +44,9 @@ static enum sw_rc pass_choose(struct run *r)
 
 static enum sw_rc pass_plan(struct run *r)
 {
-  return sw_make_plan(r->job, r->o, r->c->program, &r->c->plan);
+  SW_TRY(sw_make_plan(r->job, r->o, r->c->program, &r->c->plan));
+  sw_find_steps_of_dims(r->c->graph, r->c->program);
+  return SW_OK;
 }
 
 static enum sw_rc pass_emit(struct run *r)
@@ -115,6 +116,8 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
       return SW_OK;
     }
   }
+  if (out->graph)
+    sw_graph_warn_of_dims(job, out->graph);
   if (rc == SW_OK)
     rc = job->worst; /* a pass must not hide a fault */
   if (rc != SW_OK)

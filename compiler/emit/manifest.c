@@ -1,6 +1,7 @@
 #include "compiler/emit/emit.h"
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/number.h"
 #include "compiler/eval/eval.h"
 
@@ -301,6 +302,32 @@ static void write_host_step(struct manifest *m, const struct sw_host_step *h)
   sw_jw_end_object(w);
 }
 
+/* Dynamic sizes that a kernel takes behind its arguments, named as in bundle.mlir (superdsc.md 10.2): after the op that
+ * uses the size first. */
+static void write_kernel_symbols(struct manifest *m, const struct sw_opspecs *specs)
+{
+  struct sw_arena *a = sw_arena_new(m->job->arena, 0);
+  struct sw_map seen = {.arena = a};
+  for (int i = 0; i < specs->specs.n; i++) {
+    const struct sw_spec *s = specs->specs.v[i];
+    int ordinal = 0;
+    for (int k = 0; k < s->space.n; k++) {
+      if (!s->space.v[k].dynamic || sw_map_set_str(&seen, s->space.v[k].dynamic, 1) >= 0)
+        continue;
+      const struct sw_graph *g = m->p->graph;
+      int d = 0;
+      while (strcmp(g->dims.v[d].range.symbol, s->space.v[k].dynamic))
+        d++;
+      sw_jw_key(&m->w, sw_arena_printf(a, "sym_%d_%d", i, ++ordinal));
+      sw_jw_object(&m->w);
+      sw_jw_kstr(&m->w, "input", g->inputs.v[g->dims.v[d].input].name);
+      sw_jw_kint(&m->w, "dim", g->dims.v[d].in_dim);
+      sw_jw_end_object(&m->w);
+    }
+  }
+  sw_arena_free(a);
+}
+
 static void write_launch(struct manifest *m, int kernel)
 {
   struct sw_jw *w = &m->w;
@@ -314,6 +341,7 @@ static void write_launch(struct manifest *m, int kernel)
   sw_jw_end_array(w);
   sw_jw_key(w, "symbols");
   sw_jw_object(w);
+  write_kernel_symbols(m, &k->specs);
   sw_jw_end_object(w);
   sw_jw_end_object(w);
 }

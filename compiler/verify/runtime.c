@@ -315,13 +315,10 @@ static bool bundle_file(void *ctx, struct sw_job *job, const char *name, const c
 
 static enum sw_rc launch(struct rt *r, const json_t *step)
 {
-  enum { MOST = 4096 };
   const json_t *names = json_object_get(step, "args"), *symbols = json_object_get(step, "symbols");
-  int n = (int)json_array_size(names);
+  int n = (int)json_array_size(names), n_args = n + (int)json_object_size(symbols);
   r->bundle = json_string_value(json_object_get(step, "kernel"));
-  if (json_object_size(symbols))
-    return sw_fail(r->job, SW_UNSUPPORTED, "manifest.json: %s: dynamic symbols are not simulated", r->bundle);
-  struct sim_argument *args = SW_NEW_N(r->job->arena, struct sim_argument, n);
+  struct sim_argument *args = SW_NEW_N(r->job->arena, struct sim_argument, n_args);
   for (int i = 0; i < n; i++) {
     struct buffer *b = find(r, json_string_value(json_array_get(names, (size_t)i)));
     if (!b || !b->memory) {
@@ -331,8 +328,15 @@ static enum sw_rc launch(struct rt *r, const json_t *step)
     }
     args[i].memory = b->memory;
   }
+  const char *name;
+  json_t *symbol;
+  json_object_foreach ((json_t *)(intptr_t)symbols, name, symbol)
+    if (!sim_size_of_symbol(&r->sizes, symbol, &args[n++].number)) {
+      wrong(r, name, "its input and dim show no size");
+      return SW_DIFFERENT;
+    }
   struct sim_files files = {bundle_file, r};
-  return sim_run_bundle(r->job, &files, args, n);
+  return sim_run_bundle(r->job, &files, args, n_args);
 }
 
 /* A view's buffer with its host storage up to date. */
