@@ -1,5 +1,7 @@
 #include "compiler/compare.h"
 
+#include "compiler/report/report.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,29 +43,28 @@ static void keep(struct sw_arena *a, const struct sw_compiled *done, bool is_goo
   if (!done->plan || !is_good)
     return;
   r->has_plan = true;
-  r->n_ops = done->program->ops.n;
-  r->n_host_steps = done->program->host_steps.n;
-  r->n_kernels = done->plan->kernels.n;
-  r->peak_pool_bytes = done->plan->peak_pool_bytes;
-  for (int i = 0; i < done->program->storages.n; i++) {
-    const struct sw_storage *s = &done->program->storages.v[i];
-    if (s->kind != SW_STORAGE_TEMPORARY || s->host_only)
-      continue;
-    r->n_intermediates++;
-    r->n_in_lx += s->place && s->place->kind == SW_PLACE_LX;
-  }
+  struct sw_report_counts n = sw_report_count(done->program, done->plan);
+  r->n_ops = n.ops;
+  r->n_host_steps = n.host_steps;
+  r->n_kernels = n.kernels;
+  r->n_intermediates = n.intermediates;
+  r->n_in_lx = n.in_lx;
+  r->peak_pool_bytes = n.peak_pool_bytes;
   r->predicted_ns = done->plan->predicted_ns;
+}
+
+const char *sw_compare_fault(struct sw_arena *a, const struct sw_fault *f)
+{
+  size_t n = f->node ? strlen(f->node) : 0;
+  bool is_named = n && !strncmp(f->detail, f->node, n) && f->detail[n] == ':';
+  return sw_arena_printf(a, "%s%s%s%s%s", n && !is_named ? f->node : "", n && !is_named ? ": " : "", f->detail,
+                         f->advice ? "; " : "", f->advice ? f->advice : "");
 }
 
 static void keep_faults(struct sw_arena *a, const struct sw_job *job, struct sw_compared *r)
 {
-  for (int i = 0; i < job->faults.n; i++) {
-    const struct sw_fault *f = &job->faults.v[i];
-    size_t n = f->node ? strlen(f->node) : 0;
-    bool is_named = n && !strncmp(f->detail, f->node, n) && f->detail[n] == ':';
-    *SW_PUSH(a, &r->faults) = sw_arena_printf(a, "%s%s%s%s%s", n && !is_named ? f->node : "", n && !is_named ? ": " : "",
-                                              f->detail, f->advice ? "; " : "", f->advice ? f->advice : "");
-  }
+  for (int i = 0; i < job->faults.n; i++)
+    *SW_PUSH(a, &r->faults) = sw_compare_fault(a, &job->faults.v[i]);
   r->fault = job->faults.n ? sw_arena_strdup(a, job->faults.v[0].detail) : NULL;
 }
 

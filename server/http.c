@@ -212,6 +212,12 @@ static bool make_parts(struct sw_server *s, const char *store)
   return false;
 }
 
+static bool needs_body(void *ctx, const char *id)
+{
+  struct sw_server *s = ctx;
+  return sw_jobs_need_body(s->jobs, id);
+}
+
 struct sw_server *sw_server_start(const struct sw_server_settings *settings)
 {
   struct sockaddr_storage address;
@@ -235,6 +241,8 @@ struct sw_server *sw_server_start(const struct sw_server_settings *settings)
   int resumed = sw_jobs_resume(s->jobs);
   if (resumed)
     fprintf(stderr, "{\"jobs_resumed\":%d}\n", resumed);
+  if (s->disk)
+    sw_disk_sweep_bodies(s->disk, needs_body, s);
   if (!listen_on(s, &address)) {
     fprintf(stderr, "stickwrightd: %s: can't listen: %s\n", settings->listen, strerror(errno));
     sw_server_stop(s);

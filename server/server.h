@@ -82,6 +82,9 @@ enum MHD_Result sw_send(struct sw_request *q, unsigned status, struct MHD_Respon
 enum MHD_Result sw_send_text(struct sw_request *q, unsigned status, const char *type, const char *text, size_t len);
 enum MHD_Result sw_send_problem(struct sw_request *q, unsigned status, const char *slug, const char *detail,
                                 const char *errors);
+/* The events of what {id} names; false when the keeper knows none of that name. */
+bool sw_send_events(struct sw_request *q, bool (*listen)(void *keeper, const char *id, struct sw_listener *), void *keeper,
+                    enum MHD_Result *answered);
 enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *r, const char *path, bool created);
 
 /* -- handlers -- */

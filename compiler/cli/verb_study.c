@@ -142,7 +142,16 @@ static enum sw_rc study(struct sw_job *job, const struct sw_cli_args *args, stru
   size_t len;
   struct sw_study *s;
   SW_TRY(sw_cli_read(job, spec, &text, &len));
-  SW_TRY(sw_study_read(job, text, len, &(struct sw_study_source){dir_of(job, spec), NULL, SW_STUDY_MAX_RUNS}, &s));
+  struct sw_study_source source = {dir_of(job, spec), NULL, SW_STUDY_MAX_RUNS};
+  struct sw_files graphs = {0};
+  if (len > 1 && !memcmp(text, "PK", 2)) { /* an archive */
+    struct sw_file inside;
+    SW_TRY(sw_study_unpack(job, text, len, &inside, &graphs));
+    source.files = &graphs;
+    text = inside.bytes;
+    len = inside.len;
+  }
+  SW_TRY(sw_study_read(job, text, len, &source, &s));
   const char *dir = sw_cli_flag(args, "output");
   if (!dir)
     dir = sw_arena_printf(job->arena, "%s.study", s->name);

@@ -204,6 +204,7 @@ static void set_option(struct reader *r, struct sw_study_options *o, struct sw_b
     f->detail = sw_arena_printf(r->job->arena, "study: /options/%zu: %s", i, f->detail);
   }
   sw_buf_printf(label, "%s%s=%s", label->n ? " " : "", name, text);
+  *SW_PUSH(r->job->arena, &o->given) = (struct sw_study_setting){name, text};
 }
 
 static void read_option_set(struct reader *r, const json_t *set, size_t i, struct sw_map *labels)

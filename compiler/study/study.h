@@ -17,9 +17,14 @@ struct sw_study_graph {
   char digest[65]; /* of its bytes; empty when it can't be read */
 };
 
+struct sw_study_setting {
+  const char *name, *value;
+};
+
 struct sw_study_options {
-  const char *label;    /* "lx=off cores=16"; "" for the defaults */
-  struct sw_options base;
+  const char *label; /* "lx=off cores=16"; "" for the defaults */
+  SW_VEC(struct sw_study_setting) given;
+  struct sw_options base; /* with them */
 };
 
 struct sw_study_run {
@@ -54,6 +59,10 @@ enum { SW_STUDY_MAX_RUNS = 1000000 };
 enum sw_rc sw_study_read(struct sw_job *job, const char *text, size_t len, const struct sw_study_source *source,
                          struct sw_study **out);
 
+/* A study in one piece, a ZIP archive with study.json and the graphs, or a spec that holds them: its spec, in which
+ * /graphs are exact names now, and those graphs. */
+enum sw_rc sw_study_unpack(struct sw_job *job, const char *bytes, size_t len, struct sw_file *spec, struct sw_files *graphs);
+
 struct sw_study_limits {
   int jobs;               /* processes at a time */
   int64_t seconds;        /* processor time of one run */
@@ -82,6 +91,12 @@ enum sw_rc sw_study_make_dirs(struct sw_job *job, const char *dir);
 void sw_study_row_write(const struct sw_study_run *r, struct sw_jw *w); /* members of an open object */
 /* False when the text is not a whole row of that key. */
 bool sw_study_row_read(struct sw_job *job, const char *text, size_t len, struct sw_study_run *r);
+
+/* The row of a run from what a compile gave: its result.json, ... */
+bool sw_study_row_of_result(struct sw_job *job, const char *result, size_t len, struct sw_study_run *r);
+/* ... or its end without one: a slug, and the faults as sw_jw_faults writes them (or NULL, then `detail` is the fault). */
+void sw_study_row_of_faults(struct sw_job *job, const char *slug, const char *detail, const char *errors,
+                            struct sw_study_run *r);
 
 /* -- tables -- */
 
