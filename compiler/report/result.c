@@ -233,6 +233,23 @@ static void write_solver(struct sw_jw *w, const struct sw_report *r)
   sw_jw_end_object(w);
 }
 
+static void write_verdict(struct sw_jw *w, const struct sw_report *r)
+{
+  const struct sw_verdict *v = r->verdict;
+  sw_jw_key(w, "verify");
+  if (!v) {
+    sw_jw_null(w);
+    return;
+  }
+  sw_jw_object(w);
+  sw_jw_kstr(w, "outcome", v->outcome);
+  sw_jw_kint(w, "outputs", v->n_outputs);
+  sw_jw_kint(w, "work", v->work);
+  sw_jw_kbool(w, "weights_made_up", v->weights_made_up);
+  sw_jw_kstr(w, "why", v->why);
+  sw_jw_end_object(w);
+}
+
 void sw_report_result(const struct sw_report *r, struct sw_buf *out)
 {
   struct sw_jw w = {.out = out, .indent = 1};
@@ -249,6 +266,7 @@ void sw_report_result(const struct sw_report *r, struct sw_buf *out)
   write_conversions(&w, r);
   write_ops(&w, r);
   write_host_steps(&w, r);
+  write_verdict(&w, r);
   sw_jw_key(&w, "warnings");
   sw_jw_array(&w);
   for (int i = 0; i < r->job->warnings.n; i++)

@@ -10,14 +10,14 @@ with Daemon("--workers", "1", "--queue", "3") as d:
     # a job from its beginning to its end
     job = d.job("/compile?solver=greedy", GOOD, **TEXT)
     done = d.wait(job, "done", "failed")
-    check("state", (done["state"], done["verb"], done["pass"], done["problem"]), ("done", "compile", "emit", None))
+    check("state", (done["state"], done["verb"], done["pass"], done["problem"]), ("done", "compile", "verify", None))
     sync = d.ask("POST", "/compile?solver=greedy", GOOD, **TEXT)
     check("a job's result", d.ask("GET", done["result"])[2], sync[2])
     check("its address", done["result"], sync[1]["Location"])
     status, head, events = d.ask("GET", job + "/events")
     check("events", (status, head["Content-Type"]), (200, "text/event-stream"))
     check("all of them", re.findall(r'data: (.*)\n\n', events.decode()),
-          ['{"state":"queued"}', '{"state":"running"}'] + ['{"pass":"%s"}' % p for p in "read lower choose plan emit".split()]
+          ['{"state":"queued"}', '{"state":"running"}'] + ['{"pass":"%s"}' % p for p in "read lower choose plan emit verify".split()]
           + ['{"state":"done"}'])
     known = d.job("/compile?solver=greedy", GOOD, **TEXT)
     check("known work", d.state(known)["state"], "done")
