@@ -89,7 +89,7 @@ void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compi
   sw_arena_free(a.job.arena);
 }
 
-/* The parts of "a,b,c"; at most `most` are taken. */
+/* The parts of "a,b,c"; -1 when there are more than `most`. */
 static int split(struct sw_arena *a, const char *list, const char **out, int most)
 {
   int n = 0;
@@ -97,10 +97,10 @@ static int split(struct sw_arena *a, const char *list, const char **out, int mos
     size_t len = strcspn(list, ",");
     out[n++] = sw_arena_strndup(a, list, len);
     if (!list[len])
-      break;
+      return n;
     list += len + 1;
   }
-  return n;
+  return -1;
 }
 
 enum sw_rc sw_compare_grid(struct sw_job *job, const char *model, const struct sw_compile_input *in,
@@ -111,6 +111,8 @@ enum sw_rc sw_compare_grid(struct sw_job *job, const char *model, const struct s
   const char *in_profiles[MOST], *with_solvers[MOST];
   int n_profiles = split(job->arena, given_profiles ? given_profiles : "best,torch-spyre", in_profiles, MOST);
   int n_solvers = split(job->arena, given_solvers ? given_solvers : "ilp,beam,greedy", with_solvers, MOST);
+  if (n_profiles < 0 || n_solvers < 0)
+    return sw_fail(job, SW_USAGE, "compare: more than %d profiles or solvers", MOST);
   for (int p = 0; p < n_profiles; p++)
     for (int s = 0; s < n_solvers; s++) {
       struct sw_options o = *base;

@@ -37,6 +37,7 @@ struct sw_request {
   struct sw_server *server;
   struct MHD_Connection *connection;
   struct sw_connection *socket;
+  bool begun, has_nul; /* its headers are there; a NUL in its path */
   const struct sw_route *route;
   struct sw_arena *arena;
   char id[17];
@@ -73,6 +74,8 @@ extern const int sw_n_routes;
 
 /* What can be decided from the headers: true when the request was refused, and *answered is what to return. */
 bool sw_refuse_early(struct sw_request *q, enum MHD_Result *answered);
+
+bool sw_body_fits(const struct sw_request *q);
 
 /* -- answers -- */
 
