@@ -4,8 +4,8 @@
 
 #include "server/body.h"
 #include "server/call.h"
+#include "server/coding.h"
 #include "server/connections.h"
-#include "server/gzip.h"
 #include "server/jobs.h"
 #include "server/metrics.h"
 #include "server/queue.h"
