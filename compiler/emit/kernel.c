@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "compiler/plan/loops.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -182,10 +183,15 @@ static enum sw_rc check_write(const struct op_spec *s)
   return SW_UNSUPPORTED;
 }
 
-/* The symbol that counts the turns of a level around an op, as the reference names it. */
+/* The symbol that counts the turns of a level around an op, as the reference names it. It stands in expressions, so it
+ * has letters and digits only. */
 static const char *turn_symbol(struct sw_arena *a, const struct sw_op *op, int level)
 {
-  return sw_arena_printf(a, "_tile_adv_%s_lvl%d", op->name, level);
+  char *name = sw_arena_printf(a, "_tile_adv_%s_lvl%d", op->name, level);
+  for (char *c = name; *c; c++)
+    if (!isalnum((unsigned char)*c))
+      *c = '_';
+  return name;
 }
 
 static enum sw_rc add_advance(const struct op_spec *s, int i, const struct sw_access *x, struct sw_spec_arg *a)
