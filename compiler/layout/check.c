@@ -40,17 +40,24 @@ static void check_op(struct sw_choosing *c, const struct sw_op *op)
 
 static int64_t cost_of(struct sw_choosing *c, const struct sw_op *op)
 {
-  bool copy = op->role == SW_ROLE_CONVERSION ? op->op == SW_OP_RESTICKIFY || c->best
-                                             : op->op == SW_OP_RESTICKIFY && c->best;
-  if (!copy)
-    return 0;
   const struct sw_storage *from = &c->p->storages.v[op->in[0].storage], *to = &c->p->storages.v[op->out.storage];
-  return sw_layout__copy_cost(c, from, op, from->layout, to->layout);
+  bool conversion = op->role == SW_ROLE_CONVERSION, plain = op->op == SW_OP_RESTICKIFY || op->op == SW_OP_IDENTITY;
+  if (conversion && !plain) {
+    const struct sw_layout *l[SW_MAX_INPUTS + 1];
+    int n = 0;
+    for (int k = 0; k < op->n_in; k++)
+      if (c->p->storages.v[op->in[k].storage].kind != SW_STORAGE_SCALAR)
+        l[n++] = c->p->storages.v[op->in[k].storage].layout;
+    l[n++] = to->layout;
+    return sw_layout__work_cost(c, op, l, n);
+  }
+  bool copy = conversion ? op->op == SW_OP_RESTICKIFY || c->best : op->op == SW_OP_RESTICKIFY && c->best;
+  return copy ? sw_layout__copy_cost(c, from, op, from->layout, to->layout) : 0;
 }
 
 enum sw_rc sw_layout__check(struct sw_choosing *c)
 {
-  int64_t cost = c->n_loaded_again; /* 1 each, so that fewer are better */
+  int64_t cost = c->loaded_again_cost;
   for (int i = 0; i < c->p->steps.n; i++) {
     if (c->p->steps.v[i].is_host)
       continue;

@@ -89,3 +89,25 @@ struct sw_span *sw_loop_spans(struct sw_arena *arena, const struct sw_program *p
   }
   return span;
 }
+
+int sw_common_levels(const struct sw_op *a, const struct sw_op *b)
+{
+  int n = 0;
+  while (n < a->n_levels && n < b->n_levels && a->level[n].loop == b->level[n].loop)
+    n++;
+  return n;
+}
+
+int sw_entrance(const struct sw_program *p, const struct sw_span *span, const struct sw_op *op, int inside, int index)
+{
+  return op->n_levels > inside ? p->steps.v[span[op->level[inside].loop].first].index : index;
+}
+
+void sw_enter_loops(struct sw_op *op, const struct sw_op *like, int n)
+{
+  op->n_levels = n;
+  for (int l = 0; l < n; l++) {
+    op->level[l] = like->level[l];
+    op->level[l].cut = -1;
+  }
+}

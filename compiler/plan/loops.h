@@ -20,4 +20,11 @@ struct sw_span {
 };
 struct sw_span *sw_loop_spans(struct sw_arena *arena, const struct sw_program *p);
 
+/* Loops that are around both ops. */
+int sw_common_levels(const struct sw_op *a, const struct sw_op *b);
+/* The op in front of which something runs that is in the `inside` outermost loops around `op` (number `index`) only. */
+int sw_entrance(const struct sw_program *p, const struct sw_span *span, const struct sw_op *op, int inside, int index);
+/* Makes an op that does not move run in the first n loops around another one. */
+void sw_enter_loops(struct sw_op *op, const struct sw_op *like, int n);
+
 #endif

@@ -35,6 +35,8 @@ struct sw_machine {
   double macs_projection[2]; /* 3-D by 2-D: batch up to 4, above */
   double macs_full_rows, macs_rows_exponent; /* efficiency (rows / full)^exponent */
   double spill_area, spill_slope, spill_most; /* of a core's part of the output, in elements */
+  double relayout_base, relayout_doubling; /* ns per run of a copy between scratchpads: doubling * log2(split) - base */
+  double relayout_bytes;                   /* bytes of such a copy per ns and slice */
   double split_area, split_long, split_short; /* ns per element above the area and doubling of a split */
   struct sw_tile_fit tile, matmul_tile;
   double again; /* part of the rate's time that fetching an operand again takes */

@@ -23,10 +23,25 @@ struct sw_time {
   double total, compute, hbm, lx, overhead;
 };
 
+/* Which part of a tensor each core has: core c has slice (c / below) mod n of a loop, and all of the other loops. */
+struct sw_owners {
+  int n;
+  struct sw_owned_loop {
+    int loop;
+    int64_t n, below;
+  } cut[SW_MAX_DEVICE_RANK];
+};
+
+/* A copy within the scratchpads that hands a buffer to other cores (scratchpad.md section 9). */
+struct sw_relayout {
+  struct sw_owners from, to;
+};
+
 struct sw_op_plan {
   int64_t split[SW_MAX_LOOPS]; /* slices per loop; product = cores */
   int cores;
   int kernel; /* number of the bundle */
+  const struct sw_relayout *relayout; /* NULL for every other op */
   struct sw_time time;
 };
 

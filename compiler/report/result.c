@@ -48,6 +48,37 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
   sw_jw_end_object(w);
 }
 
+struct sw_report_counts sw_report_count(const struct sw_program *program, const struct sw_plan *plan)
+{
+  struct sw_report_counts n = {.ops = program->ops.n, .host_steps = program->host_steps.n, .kernels = plan->kernels.n,
+                               .peak_pool_bytes = plan->peak_pool_bytes};
+  for (int i = 0; i < program->storages.n; i++) {
+    const struct sw_storage *s = &program->storages.v[i];
+    bool is_intermediate = s->kind == SW_STORAGE_TEMPORARY && !s->host_only;
+    n.intermediates += is_intermediate;
+    n.in_lx += is_intermediate && s->place && s->place->kind == SW_PLACE_LX;
+  }
+  return n;
+}
+
+static void write_counts(struct sw_jw *w, const struct sw_report *r)
+{
+  sw_jw_key(w, "counts");
+  if (!r->plan || r->job->worst != SW_OK) {
+    sw_jw_null(w);
+    return;
+  }
+  struct sw_report_counts n = sw_report_count(r->program, r->plan);
+  sw_jw_object(w);
+  sw_jw_kint(w, "ops", n.ops);
+  sw_jw_kint(w, "host_steps", n.host_steps);
+  sw_jw_kint(w, "kernels", n.kernels);
+  sw_jw_kint(w, "intermediates", n.intermediates);
+  sw_jw_kint(w, "in_lx", n.in_lx);
+  sw_jw_kint(w, "peak_pool_bytes", n.peak_pool_bytes);
+  sw_jw_end_object(w);
+}
+
 static void write_place(struct sw_jw *w, const struct sw_place *p)
 {
   sw_jw_key(w, "place");
@@ -124,6 +155,17 @@ static void write_op_plan(struct sw_jw *w, const struct sw_op *op)
 {
   const struct sw_op_plan *plan = op->plan;
   sw_jw_kints(w, "loops", op->range, op->n_loops);
+  if (op->n_levels) {
+    sw_jw_key(w, "in_loops");
+    sw_jw_array(w);
+    for (int l = 0; l < op->n_levels; l++) {
+      sw_jw_object(w);
+      sw_jw_kint(w, "loop", op->level[l].loop);
+      sw_jw_kint(w, "turns", op->level[l].count);
+      sw_jw_end_object(w);
+    }
+    sw_jw_end_array(w);
+  }
   if (!plan)
     return;
   sw_jw_kints(w, "split", plan->split, op->n_loops);
@@ -213,6 +255,7 @@ void sw_report_result(const struct sw_report *r, struct sw_buf *out)
   sw_jw_key(&w, "options");
   sw_options_write(r->options, &w);
   write_objective(&w, r);
+  write_counts(&w, r);
   write_storages(&w, r);
   write_conversions(&w, r);
   write_ops(&w, r);
