@@ -15,7 +15,7 @@ struct sw_flight;
 struct sw_waiter {
   /* On any thread, without locks held; the outcome is borrowed for the call. */
   void (*done)(struct sw_waiter *, const struct sw_outcome *);
-  void (*on_pass)(struct sw_waiter *, const char *pass); /* "" when the work begins; may be NULL */
+  void (*on_pass)(struct sw_waiter *, const char *pass); /* as of a worker, "" when the work begins; may be NULL */
   double deadline;                                       /* on sw_now()'s clock */
   struct sw_flight *flight;                              /* the rest is the queue's */
   struct sw_waiter *next;

@@ -258,9 +258,11 @@ static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
   struct sw_arena *a = s->job->arena;
   struct sw_normal normal;
   bool in_lx = false;
+  int order[SW_MAX_LOOPS];
   for (int i = 0; i < s->n; i++)
     in_lx = in_lx || sw_place_of(&s->p->storages.v[s->storage[i]]) == SW_PLACE_LX;
-  if (!sw_normal_form(a, s->op, s->op->plan->split, in_lx, s->t, s->n, &normal)) {
+  sw_loop_order(s->op, s->op->plan->split, in_lx, order);
+  if (!sw_normal_form(a, s->op, s->op->plan->split, s->op->plan->order ? s->op->plan->order : order, s->t, s->n, &normal)) {
     const char *name = s->p->storages.v[s->storage[normal.culprit]].name;
     struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED, "%s: %s", name, normal.why);
     f->node = s->op->name;

@@ -113,7 +113,7 @@ static const char *source_of(struct manifest *m, const struct sw_storage *s)
 static void write_fill(struct sw_jw *w, const struct sw_storage *s)
 {
   sw_jw_key(w, "fill");
-  if (s->has_pad_fill)
+  if (s->has_pad_fill && s->kind != SW_STORAGE_TEMPORARY)
     sw_jw_real(w, s->pad_fill);
   else
     sw_jw_null(w);

@@ -39,7 +39,7 @@ struct sw_storage {
   double fill;         /* of SW_STORAGE_SCALAR */
   const void *data;    /* of SW_STORAGE_CONSTANT */
   size_t n_bytes;      /* of data */
-  bool has_pad_fill;   /* a loader writes pad_fill into lanes without an element (zero rows of a padded K) */
+  bool has_pad_fill;   /* a loader writes pad_fill into lanes without an element (zero rows of a padded K), or the op that makes it */
   double pad_fill;
   bool host_only;      /* read and written by host steps only: never laid out */
   bool is_output;      /* named by an entry of program.outputs */

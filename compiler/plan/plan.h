@@ -41,6 +41,7 @@ struct sw_op_plan {
   int64_t split[SW_MAX_LOOPS]; /* slices per loop; product = cores */
   int cores;
   int kernel; /* number of the bundle */
+  const int *order; /* loops as the op spec lists them; NULL: by sw_loop_order */
   const struct sw_relayout *relayout; /* NULL for every other op */
   struct sw_time time;
 };

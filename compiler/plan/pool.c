@@ -126,9 +126,9 @@ static int by_step(const void *a, const void *b)
   return ((const struct birth *)a)->step - ((const struct birth *)b)->step;
 }
 
-/* The reference's offsets. There every write of a storage asks for a block of its own, held up to the last read, and
- * the last one is where the storage is. That is taken as long as the earlier writes hit nobody there; else births are
- * the first writes. */
+/* The reference's offsets. There every write of a storage asks for a block of its own, held up to the next write (or the
+ * last read), and the last one is where the storage is. That is taken as long as the earlier writes hit nobody there; else
+ * births are the first writes. */
 static int64_t as_reference(struct sw_job *job, struct sw_arena *arena, const struct sw_life *lives, struct tenants *x)
 {
   SW_VEC(struct birth) births = {0};
@@ -140,10 +140,13 @@ static int64_t as_reference(struct sw_job *job, struct sw_arena *arena, const st
   }
   qsort(births.v, (size_t)births.n, sizeof *births.v, by_step);
   int *first = SW_NEW_N(arena, int, births.n), *last = SW_NEW_N(arena, int, births.n);
+  int *until = SW_NEW_N(arena, int, x->n); /* of each tenant: its next write, going backwards */
+  memcpy(until, x->last, sizeof *until * (size_t)x->n);
   int64_t *bytes = SW_NEW_N(arena, int64_t, births.n), *offset = SW_NEW_N(arena, int64_t, births.n);
-  for (int k = 0; k < births.n; k++) {
+  for (int k = births.n - 1; k >= 0; k--) {
     first[k] = births.v[k].step;
-    last[k] = x->last[births.v[k].tenant];
+    last[k] = until[births.v[k].tenant];
+    until[births.v[k].tenant] = first[k];
     bytes[k] = x->bytes[births.v[k].tenant];
   }
   int64_t size = sw_pool_first_fit(arena, births.n, bytes, first, last, POOL_LIMIT, offset);

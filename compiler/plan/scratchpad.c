@@ -44,8 +44,9 @@ struct planner {
 /* What the reference lets write into LX (scratchpad.md 4.1): names of its operations. */
 static bool reference_allows(const struct sw_program *p, const struct sw_op *op)
 {
-  bool is_power = op->nodes.n == 1 && !strncmp(p->graph->nodes.v[op->nodes.v[0]].target, "aten.pow", 8);
-  switch (is_power ? SW_N_DEVICE_OPS : op->op) { /* a power is lowered to mul, but not by that name */
+  const char *node = op->nodes.n == 1 ? p->graph->nodes.v[op->nodes.v[0]].target : "";
+  bool other_name = !strncmp(node, "aten.pow", 8) || !strncmp(node, "aten.copy", 9);
+  switch (other_name ? SW_N_DEVICE_OPS : op->op) { /* a power is lowered to mul, a copy is no clone */
   case SW_OP_MAX:
   case SW_OP_MAXIMUM:
   case SW_OP_SUM:
@@ -439,7 +440,10 @@ static enum sw_rc place_with(struct planner *x, struct sw_arena *scratch, struct
   }
   copy_at_borders(x, scratch);
   place_rest_in_hbm(x, n_judged);
-  return sw_plan_pools(x->job, x->o, p, sw_lives_make(scratch, p), x->plan);
+  const struct sw_life *lives = sw_lives_make(scratch, p);
+  if (x->o->profile == SW_PROFILE_TORCH_SPYRE)
+    sw_align_loops(x->job->arena, p, lives);
+  return sw_plan_pools(x->job, x->o, p, lives, x->plan);
 }
 
 enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,
