@@ -155,6 +155,17 @@ static void write_op_plan(struct sw_jw *w, const struct sw_op *op)
 {
   const struct sw_op_plan *plan = op->plan;
   sw_jw_kints(w, "loops", op->range, op->n_loops);
+  if (op->n_levels) {
+    sw_jw_key(w, "in_loops");
+    sw_jw_array(w);
+    for (int l = 0; l < op->n_levels; l++) {
+      sw_jw_object(w);
+      sw_jw_kint(w, "loop", op->level[l].loop);
+      sw_jw_kint(w, "turns", op->level[l].count);
+      sw_jw_end_object(w);
+    }
+    sw_jw_end_array(w);
+  }
   if (!plan)
     return;
   sw_jw_kints(w, "split", plan->split, op->n_loops);
