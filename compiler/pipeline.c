@@ -3,6 +3,7 @@
 #include "compiler/dims.h"
 #include "compiler/emit/opspec.h"
 #include "compiler/report/report.h"
+#include "compiler/self_check.h"
 
 #include <string.h>
 #include <time.h>
@@ -52,6 +53,11 @@ static enum sw_rc pass_plan(struct run *r)
 static enum sw_rc pass_emit(struct run *r)
 {
   return sw_emit(r->job, r->o, r->c->program, r->c->plan, &r->c->files);
+}
+
+static enum sw_rc pass_verify(struct run *r)
+{
+  return sw_self_check(r->job, r->o, r->c->program, &r->c->files, &r->c->verdict);
 }
 
 static const struct {
@@ -124,7 +130,9 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
     out->files.list.n = 0;
   out->status = rc != SW_OK ? sw_rc_slug(rc) : out->choice->status;
   struct sw_buf b = {.arena = job->arena};
-  sw_report_result(&(struct sw_report){job, o, out->status, out->graph, out->program, out->choice, out->plan}, &b);
+  sw_report_result(&(struct sw_report){job, o, out->status, out->graph, out->program, out->choice, out->plan,
+                                        out->verdict.outcome ? &out->verdict : NULL},
+                   &b);
   out->result = sw_buf_text(&b);
   out->result_len = b.n;
   sw_files_add(job, &out->files, "result.json", out->result, out->result_len);

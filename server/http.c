@@ -6,6 +6,7 @@
 #include "server/clock.h"
 #include "server/disk.h"
 #include "server/server.h"
+#include "server/studies.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -157,7 +158,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **socket_con
 static void on_work_end(void *ctx, const struct sw_task *t, struct sw_outcome *o)
 {
   struct sw_server *s = ctx;
-  if (o->result)
+  if (o->result && !sw_studies_owns(t))
     o->result = sw_store_add(s->store, o->result);
   if (o->solver)
     sw_metrics_solver(s->metrics, o->solver);
@@ -176,6 +177,7 @@ static void *watch(void *p)
     nanosleep(&(struct timespec){0, 100000000}, NULL);
     sw_queue_tick(s->queue);
     sw_jobs_tick(s->jobs);
+    sw_studies_tick(s->studies);
     sw_connections_tick(s->connections);
   }
   return NULL;
@@ -206,7 +208,8 @@ static bool make_parts(struct sw_server *s, const char *store)
   s->store = sw_store_new((size_t)l->cache_mb << 20, s->disk);
   s->queue = sw_queue_new(l, on_work_end, s);
   s->jobs = s->queue ? sw_jobs_new(l, s->queue, s->disk) : NULL;
-  if (s->metrics && s->connections && s->store && s->jobs)
+  s->studies = s->jobs && s->store && s->metrics ? sw_studies_new(l, s->queue, s->store, s->disk, s->metrics) : NULL;
+  if (s->metrics && s->connections && s->store && s->studies)
     return true;
   fputs("stickwrightd: out of memory\n", stderr);
   return false;
@@ -215,7 +218,7 @@ static bool make_parts(struct sw_server *s, const char *store)
 static bool needs_body(void *ctx, const char *id)
 {
   struct sw_server *s = ctx;
-  return sw_jobs_need_body(s->jobs, id);
+  return sw_jobs_need_body(s->jobs, id) || sw_studies_need_body(s->studies, id);
 }
 
 struct sw_server *sw_server_start(const struct sw_server_settings *settings)
@@ -241,6 +244,9 @@ struct sw_server *sw_server_start(const struct sw_server_settings *settings)
   int resumed = sw_jobs_resume(s->jobs);
   if (resumed)
     fprintf(stderr, "{\"jobs_resumed\":%d}\n", resumed);
+  resumed = sw_studies_resume(s->studies);
+  if (resumed)
+    fprintf(stderr, "{\"studies_resumed\":%d}\n", resumed);
   if (s->disk)
     sw_disk_sweep_bodies(s->disk, needs_body, s);
   if (!listen_on(s, &address)) {
@@ -268,6 +274,8 @@ void sw_server_stop(struct sw_server *s)
     pthread_join(s->watchdog, NULL);
   if (s->jobs)
     sw_jobs_hush(s->jobs);
+  if (s->studies)
+    sw_studies_hush(s->studies);
   sw_queue_halt(s->queue); /* every waiting request is answered and its connection resumed */
   if (s->daemon) {
     for (int i = 0; i < 20; i++) { /* at most 2 s for the answers to leave */
@@ -279,6 +287,7 @@ void sw_server_stop(struct sw_server *s)
   }
   if (listening != MHD_INVALID_SOCKET)
     close(listening);
+  sw_studies_free(s->studies);
   sw_jobs_free(s->jobs);
   sw_queue_free(s->queue);
   sw_store_free(s->store);

@@ -227,7 +227,7 @@ static struct sw_job_record *new_record(struct sw_jobs *js, const char *address,
   return j;
 }
 
-static bool random_id(char id[SW_JOB_ID_LEN + 1])
+bool sw_jobs_random_id(char id[SW_JOB_ID_LEN + 1])
 {
   unsigned char bytes[SW_JOB_ID_LEN / 2];
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
@@ -276,7 +276,7 @@ enum sw_jobs_rc sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *c
                             char id[SW_JOB_ID_LEN + 1])
 {
   struct sw_job_record *j = new_record(js, t->id, t->args, t->args_len);
-  if (!j || !random_id(j->id)) {
+  if (!j || !sw_jobs_random_id(j->id)) {
     if (j)
       free_record(j);
     return SW_JOBS_BUSY;

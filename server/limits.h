@@ -6,6 +6,9 @@
   X(workers, 2, "processes", "pieces of work at the same time")                                    \
   X(queue, 256, "requests", "waiting for a worker; more are answered 503")                         \
   X(jobs, 1000, "jobs", "kept for GET /jobs/ID; ended ones go first")                              \
+  X(studies, 100, "studies", "kept for GET /studies/ID; ended ones go first")                      \
+  X(study_runs, 10000, "runs", "of one study")                                                     \
+  X(study_mb, 256, "MB", "graphs of one study, unpacked, and likewise its rows")                   \
   X(connections, 4096, "sockets", "open at the same time")                                         \
   X(address_connections, 3072, "sockets", "open at the same time from one address")                \
   X(body_mb, 512, "MB", "largest request body, after decompression")                               \

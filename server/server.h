@@ -20,6 +20,7 @@ struct sw_server {
   struct sw_store *store;
   struct sw_disk *disk; /* NULL without --store */
   struct sw_jobs *jobs;
+  struct sw_studies *studies;
   struct sw_metrics *metrics;
   struct sw_connections *connections;
   const char *token, *aside;
@@ -93,6 +94,8 @@ enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *r, const 
 /* -- handlers -- */
 
 sw_handler sw_post_work, sw_get_result, sw_get_result_zip, sw_get_result_file, sw_get_job, sw_get_job_events,
-    sw_delete_job, sw_get_ops, sw_get_version, sw_get_health, sw_get_ready, sw_get_metrics, sw_get_openapi;
+    sw_delete_job, sw_get_ops, sw_get_version, sw_get_health, sw_get_ready, sw_get_metrics, sw_get_openapi,
+    sw_post_study, sw_get_study, sw_delete_study, sw_get_study_events, sw_get_study_csv, sw_get_study_json,
+    sw_get_study_markdown;
 
 #endif

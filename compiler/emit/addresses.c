@@ -233,10 +233,19 @@ static bool coefficient(const char *text, const char *symbol, int64_t *num, int6
   return false;
 }
 
+static int count_terms(const char *text)
+{
+  int n = text != NULL;
+  for (; text && *text; text++)
+    n += *text == '+';
+  return n;
+}
+
 static enum sw_rc find_steps(struct sw_job *job, struct sw_sdsc *s, int i)
 {
   struct sw_sdsc_tensor *t = &s->tensor[i];
   const struct sw_spec *p = s->spec;
+  int left = count_terms(t->arg->tile_advance);
   t->levels = SW_NEW_N(job->arena, struct sw_tile_steps, p->n_tile_levels);
   for (int l = 0; l < p->n_tile_levels; l++) {
     const struct sw_tile_level *level = &p->tile_levels[p->n_tile_levels - 1 - l];
@@ -244,7 +253,10 @@ static enum sw_rc find_steps(struct sw_job *job, struct sw_sdsc *s, int i)
     steps->v = SW_NEW_N(job->arena, struct sw_tile_step, level->n);
     for (int k = 0; k < level->n; k++) {
       int64_t num, den, bytes;
-      if (!t->arg->tile_advance || !coefficient(t->arg->tile_advance, level->symbols[k], &num, &den) || num == 0)
+      if (!t->arg->tile_advance || !coefficient(t->arg->tile_advance, level->symbols[k], &num, &den))
+        continue;
+      left--;
+      if (num == 0)
         continue;
       if (den < 1 || num % den || __builtin_mul_overflow(num / den, t->bytes, &bytes)) {
         sw_sdsc_fault(job, s, SW_UNSUPPORTED, i,
@@ -255,6 +267,11 @@ static enum sw_rc find_steps(struct sw_job *job, struct sw_sdsc *s, int i)
       steps->v[steps->n++] = (struct sw_tile_step){level->symbols[k], bytes};
       t->moves = true;
     }
+  }
+  if (left > 0) {
+    sw_sdsc_fault(job, s, SW_INVALID, i,
+                  sw_arena_printf(job->arena, "it moves with a symbol that no loop has: %s", t->arg->tile_advance));
+    return SW_INVALID;
   }
   if (t->moves && t->arg->alloc == SW_ALLOC_LX) {
     sw_sdsc_fault(job, s, SW_UNSUPPORTED, i, "a tensor in LX can't move with a loop");
