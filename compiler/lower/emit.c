@@ -375,7 +375,7 @@ struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
     return lw_host_cast(l, x, dtype);
   if (from == SW_F32 && half(dtype))
     return lw_pointwise(l, SW_OP_FP32TODL16, dtype, 1, &x);
-  if (from == SW_F8E4M3 && dtype == SW_F16)
+  if (from == SW_F8E4M3 && (dtype == SW_F16 || (l->best && dtype == SW_BF16)))
     return lw_pointwise(l, SW_OP_FP8TODL16, dtype, 1, &x);
   if (loaded_bool && dtype == SW_F32 && l->best) /* its lanes are fp16 on the device */
     return lw_cast(l, lw_cast(l, x, SW_F16), SW_F32);

@@ -125,6 +125,8 @@ struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype
       .node = l->node,
       .why = x.dtype == SW_F32 && (dtype == SW_F16 || dtype == SW_BF16)
                  ? "the device casts pairs of float32 sticks in its own order of lanes; this tensor comes from the host"
+             : x.dtype == SW_F8E4M3 && (dtype == SW_F16 || dtype == SW_BF16)
+                 ? "the device casts whole sticks of 128 fp8 numbers that it made; this tensor comes from the host or has others"
                  : sw_arena_printf(l->arena, "the device has no cast from %s to %s", sw_dtype_torch(x.dtype), sw_dtype_torch(dtype)),
   };
   *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){.kind = SW_HOST_VIEW, .view = lw_view_of(x)};

@@ -254,7 +254,7 @@ double lw_narrowed(double x, enum sw_dtype dtype);
 struct lw_table_key {
   int64_t kind, a, b, dtype;
 };
-enum { LW_TABLE_VALUE, LW_TABLE_MASK, LW_TABLE_CAUSAL, LW_TABLE_ROTATION };
+enum { LW_TABLE_VALUE, LW_TABLE_MASK, LW_TABLE_CAUSAL, LW_TABLE_ROTATION, LW_TABLE_CHOSEN };
 struct tensor lw_cached(struct lower *l, struct lw_table_key key); /* unknown: not made yet */
 void lw_cache(struct lower *l, struct lw_table_key key, struct tensor t);
 /* Memory that goes when the node is done. */
@@ -288,6 +288,12 @@ void lw_run_match(struct lower *l, const struct lw_match *m);
 int lw_unrepeated(struct lower *l, int value);
 /* x of a node that is cat([-x[.., D/2:], x[.., :D/2]], -1); else -1. */
 int lw_rotated_half(struct lower *l, const struct sw_node *cat);
+/* A value that is table[rows] of a table of rank 3 with 1-d row numbers, its last two dims swapped or not. */
+struct lw_gathered {
+  int table, rows;
+  bool turned;
+};
+bool lw_find_gathered(struct lower *l, int value, struct lw_gathered *out);
 /* A matrix operand before its leading dims were joined; its last `kept` dims are the same. */
 int lw_unflattened(struct lower *l, int value, int kept);
 
@@ -300,6 +306,9 @@ void lw_finish(struct lower *l);
 void lw_order_for_locality(struct lower *l);
 
 /* -- decompositions used by others -- */
+
+/* The node at work as products by every expert (experts.c); false: it is no product of gathered weights. */
+bool lw_run_experts(struct lower *l);
 
 struct tensor lw_softmax(struct lower *l, struct tensor x, int dim);
 /* queries: the value that q is. */
