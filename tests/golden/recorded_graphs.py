@@ -29,7 +29,6 @@ OTHER_PROBLEM = {
     "109": "the causal mask is a constant of ours, a host step there",
     "113": "as 107",
     "191": "a result whose size depends on the data is refused",
-    "199": "in the record the scores of 17 queries lie with the heads innermost",
 }
 SKIPPED = {"107": OTHER_PROBLEM["107"], "113": "as 107", "191": OTHER_PROBLEM["191"]}
 # Arguments that were one tensor when the graph was exported: the graph as it was written.
