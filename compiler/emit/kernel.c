@@ -275,6 +275,11 @@ static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
     const struct sw_normal_symbol *x = &normal.space.v[i];
     *SW_PUSH(a, &spec->space) = (struct sw_spec_symbol){
         .name = sw_arena_printf(a, "%c%d", x->is_new ? 'z' : 'c', x->number), .range = x->range, .split = x->split};
+    if (!x->is_new && x->number == s->op->plan->dynamic_loop - 1) {
+      struct sw_spec_symbol *dynamic = &spec->space.v[i];
+      dynamic->dynamic = s->p->graph->dims.v[s->p->storages.v[s->op->out.storage].dynamic - 1].range.symbol;
+      dynamic->granularity = s->op->plan->granularity;
+    }
   }
   for (int i = 0; i < s->n; i++) {
     struct sw_spec_arg *x = &spec->args.v[i];

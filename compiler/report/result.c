@@ -3,6 +3,21 @@
 static const char *const storage_kinds[] = {"input", "parameter", "buffer", "constant", "scalar", "temporary"};
 static const char *const place_kinds[] = {"hbm", "pool", "lx"};
 
+/* The sizes of a dynamic dim that one program serves. */
+static void write_sizes(struct sw_jw *w, const struct sw_graph *g, const struct sw_dim *d)
+{
+  if (!d->serves_less)
+    return;
+  sw_jw_key(w, d->range.symbol);
+  sw_jw_object(w);
+  sw_jw_kint(w, "min", d->least);
+  sw_jw_kint(w, "max", d->value);
+  sw_jw_kint(w, "step", d->step);
+  sw_jw_kstr(w, "input", g->inputs.v[d->input].name);
+  sw_jw_kint(w, "dim", d->in_dim);
+  sw_jw_end_object(w);
+}
+
 static void write_input(struct sw_jw *w, const struct sw_report *r)
 {
   const struct sw_graph *g = r->graph;
@@ -15,6 +30,11 @@ static void write_input(struct sw_jw *w, const struct sw_report *r)
   sw_jw_object(w);
   for (int i = 0; g && i < g->dims.n; i++)
     sw_jw_kint(w, g->dims.v[i].range.symbol, g->dims.v[i].value);
+  sw_jw_end_object(w);
+  sw_jw_key(w, "sizes");
+  sw_jw_object(w);
+  for (int i = 0; g && r->program && i < g->dims.n; i++)
+    write_sizes(w, g, &g->dims.v[i]);
   sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
