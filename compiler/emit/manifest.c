@@ -19,6 +19,7 @@ struct manifest {
   struct sw_files *files;
   struct sw_jw w;
   bool *used; /* storages that appear */
+  int64_t *rows; /* per storage: what its row numbers stay below, 0: it holds none */
   int n_constants;
 };
 
@@ -57,6 +58,35 @@ static void find_used(struct manifest *m)
   for (int i = 0; i < p->storages.n; i++)
     if (p->storages.v[i].kind == SW_STORAGE_INPUT)
       m->used[i] = true;
+}
+
+/* -- row numbers -- */
+
+static void limit_rows(struct manifest *m, int storage, int64_t n)
+{
+  if (n && (!m->rows[storage] || n < m->rows[storage]))
+    m->rows[storage] = n;
+}
+
+static void find_rows_of(struct manifest *m, const struct sw_op *op, const struct sw_access *x)
+{
+  if (x->index_input >= 0)
+    limit_rows(m, op->in[x->index_input].storage, x->index_range);
+}
+
+/* How many rows there are for the row numbers in a storage; backwards, through their copies. */
+static void find_rows(struct manifest *m)
+{
+  for (int i = m->p->steps.n - 1; i >= 0; i--) {
+    if (m->p->steps.v[i].is_host)
+      continue;
+    const struct sw_op *op = &m->p->ops.v[m->p->steps.v[i].index];
+    find_rows_of(m, op, &op->out);
+    for (int k = 0; k < op->n_in; k++)
+      find_rows_of(m, op, &op->in[k]);
+    if (op->op == SW_OP_IDENTITY && op->n_in == 1)
+      limit_rows(m, op->in[0].storage, m->rows[op->out.storage]);
+  }
 }
 
 /* -- buffers -- */
@@ -133,6 +163,12 @@ static void write_buffer(struct manifest *m, const struct sw_storage *s)
   sw_jw_key(w, "layout");
   sw_layout_json(w, l);
   write_fill(w, s);
+  int64_t rows = m->rows[s - m->p->storages.v];
+  sw_jw_key(w, "rows");
+  if (rows)
+    sw_jw_int(w, rows);
+  else
+    sw_jw_null(w);
   sw_jw_kint(w, "bytes", l ? sw_layout_bytes(l) : sw_storage_elements(s) * sw_dtype_bytes(s->dtype));
   sw_jw_end_object(w);
 }
@@ -339,8 +375,10 @@ enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, con
                        .kernels = kernels,
                        .files = out,
                        .w = {.out = &text, .indent = 1},
-                       .used = SW_NEW_N(job->arena, bool, p->storages.n)};
+                       .used = SW_NEW_N(job->arena, bool, p->storages.n),
+                       .rows = SW_NEW_N(job->arena, int64_t, p->storages.n)};
   find_used(&m);
+  find_rows(&m);
   sw_jw_object(&m.w);
   sw_jw_kstr(&m.w, "format", "stickwright.manifest/1");
   sw_jw_key(&m.w, "buffers");
