@@ -313,8 +313,9 @@ void lw_order_for_locality(struct lower *l);
 bool lw_run_experts(struct lower *l);
 
 struct tensor lw_softmax(struct lower *l, struct tensor x, int dim);
-struct tensor lw_attention(struct lower *l, struct tensor q, struct tensor k, struct tensor v, const struct sw_arg *mask,
-                           bool causal, double scale);
+/* queries: the value that q is. */
+struct tensor lw_attention(struct lower *l, int queries, struct tensor q, struct tensor k, struct tensor v,
+                           const struct sw_arg *mask, bool causal, double scale);
 struct tensor lw_linear(struct lower *l, struct tensor x, struct tensor w, const struct tensor *bias);
 
 #endif
