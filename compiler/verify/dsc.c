@@ -346,6 +346,7 @@ struct dsc *dsc_read(struct sw_job *job, const struct sim_form *form, const char
   }
   d->key = key;
   d->fn = end + 1;
+  d->handle = json_object_get(top, "debug_handle_");
   const json_t *dsc = json_array_get(get(&r, top, "dscs_"), 0), *body = get(&r, dsc, d->fn);
   if (r.bad)
     return NULL;

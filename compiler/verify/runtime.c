@@ -18,6 +18,7 @@ struct buffer {
   bool is_loaded;  /* holds values of its source */
   uint64_t digest; /* of its memory when it was loaded */
   double fill;
+  int64_t index_range; /* it holds row numbers below this; 0: it holds none */
   struct sim_memory *memory;
   struct image_host host;
 };
@@ -99,6 +100,7 @@ static void read_buffer(struct rt *r, const json_t *j)
   const json_t *fill = json_object_get(j, "fill");
   b->has_fill = json_is_number(fill);
   b->fill = json_number_value(fill);
+  b->index_range = json_integer_value(json_object_get(j, "index_range"));
   if (!read_layout(r, b, json_object_get(j, "layout")))
     return;
   int64_t bytes = json_integer_value(json_object_get(j, "bytes"));
@@ -318,6 +320,26 @@ static bool bundle_file(void *ctx, struct sw_job *job, const char *name, const c
   return r->files->read(r->files->ctx, job, sw_arena_printf(job->arena, "%s/%s", r->bundle, name), text, len);
 }
 
+/* Row numbers that name no row are refused: the card would read elsewhere. */
+static enum sw_rc check_rows(struct rt *r, struct buffer *b)
+{
+  if (!b->index_range)
+    return SW_OK;
+  if (!image_download(r->job->arena, &b->image, b->memory, &b->host)) {
+    wrong(r, b->name, "its layout does not hold each of its elements once");
+    return SW_DIFFERENT;
+  }
+  for (int64_t i = 0; i < b->host.n; i++)
+    if (!b->host.undefined[i] && (b->host.v[i] < 0 || b->host.v[i] >= (double)b->index_range)) {
+      struct sw_fault *f = sw_fault(r->job, SW_INVALID, "%s holds row number %.0f, and there are rows 0 to %" PRId64,
+                                    b->source ? b->source : b->name, b->host.v[i], b->index_range - 1);
+      f->tensor = b->name;
+      f->advice = "row numbers count from 0; negative ones, which PyTorch counts from the end, are not supported";
+      return SW_INVALID;
+    }
+  return SW_OK;
+}
+
 static enum sw_rc launch(struct rt *r, const json_t *step)
 {
   const json_t *names = json_object_get(step, "args"), *symbols = json_object_get(step, "symbols");
@@ -331,6 +353,7 @@ static enum sw_rc launch(struct rt *r, const json_t *step)
         wrong(r, b->name, "a kernel argument without a device layout");
       return SW_DIFFERENT;
     }
+    SW_TRY(check_rows(r, b));
     args[i].memory = b->memory;
   }
   const char *name;

@@ -6,7 +6,7 @@ from daemon import GOOD, TEXT, Daemon, chain, check, finish, problem, until
 
 LONG = chain(30000)
 
-with Daemon("--workers", "1", "--queue", "3") as d:
+with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
     # a job from its beginning to its end
     job = d.job("/compile?solver=greedy", GOOD, **TEXT)
     done = d.wait(job, "done", "failed")
