@@ -542,14 +542,14 @@ static bool share_bytes(struct sw_arena *arena, const struct sim_view *v, const 
 }
 
 /* A core takes the elements of an op in no order either: what it writes over must be the very elements that it makes the new
- * ones of, one by one. */
-static void check_overwrites(struct sim_exec *x, bool one_by_one)
+ * ones of, one by one. Gives the operand for which that is not so, or -1. */
+static int overwritten(struct sim_exec *x, bool one_by_one)
 {
   const struct dsc *d = x->d;
   const struct sim_view *out = &x->view[d->out];
   int64_t first, last, out_first, out_last;
   range_of(out, &out_first, &out_last);
-  for (int i = 0; i < d->n_tensors && x->rc == SW_OK; i++) {
+  for (int i = 0; i < d->n_tensors; i++) {
     const struct sim_view *v = &x->view[i];
     if (i == d->out || v->memory != out->memory)
       continue;
@@ -558,8 +558,9 @@ static void check_overwrites(struct sim_exec *x, bool one_by_one)
         (one_by_one && v->n == out->n && !memcmp(v->at, out->at, sizeof *v->at * (size_t)v->n)))
       continue;
     if (share_bytes(x->core_arena, v, out))
-      sim_wrong(x, i, "the op writes over it while it still reads it");
+      return i;
   }
+  return -1;
 }
 
 /* An op whose dims have the sizes of this run: `N_` is the largest one and what memory is laid out for, a core does its
@@ -590,6 +591,7 @@ enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct d
 {
   const struct sim_function *how = sim_function_find(d->fn);
   struct dsc now;
+  int lost = -1;
   if (!how) {
     sw_fault(job, SW_UNSUPPORTED, "op %s is not simulated", d->fn)->source = d->file;
     return SW_UNSUPPORTED;
@@ -609,8 +611,8 @@ enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct d
     sim_enter(&x, c);
     if (x.rc == SW_OK)
       sim_check_addresses(&x, first_base);
-    if (x.rc == SW_OK)
-      check_overwrites(&x, how->kind == SIM_POINTWISE || how->kind == SIM_MOVE);
+    if (x.rc == SW_OK && lost < 0)
+      lost = overwritten(&x, how->kind == SIM_POINTWISE || how->kind == SIM_MOVE);
     if (x.rc == SW_OK && !is_joint(how->kind))
       run_core(&x, how);
   }
@@ -618,6 +620,8 @@ enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct d
     run_shuffle(&x);
   else if (x.rc == SW_OK && is_joint(how->kind))
     run_reduction(&x, how);
+  if (x.rc == SW_OK && lost >= 0) /* what cores do to each other is told first */
+    sim_wrong(&x, lost, "the op writes over it while it still reads it");
   sw_arena_free(x.arena);
   return x.rc;
 }

@@ -28,8 +28,8 @@ WRONG = {
     "121": "lies outside", "123": "lies outside", "124": "lies outside", "167": "lies outside", "168": "lies outside",
     "122": "never written", "199": "never written", "200": "lies outside",
     "103": "never written", "114": "never written",  # need scratchpads that survive from one kernel to the next
-    "108": "writes over it while it still reads it", "109": "writes over it while it still reads it",
-    "110": "writes over it while it still reads it", "111": "writes over it while it still reads it",
+    "108": "of the pool is written by one core", "109": "of the pool is written by one core",
+    "110": "of the pool is written by one core", "111": "of the pool is written by one core",
 }
 # Over the memory that a run may use: the simulator says so.
 TOO_LARGE = {"174", "175"}
