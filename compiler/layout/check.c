@@ -45,10 +45,30 @@ static int64_t cost_of(struct sw_choosing *c, const struct sw_op *op)
   if (!copy)
     return 0;
   const struct sw_storage *from = &c->p->storages.v[op->in[0].storage], *to = &c->p->storages.v[op->out.storage];
-  return sw_layout__copy_cost(c, from, op, from->layout, to->layout);
+  int64_t cost = sw_layout__copy_cost(c, from, op, from->layout, to->layout);
+  if (op->role == SW_ROLE_CONVERSION && op->in[0].storage < c->n_storages)
+    cost += (int64_t)(sw_layout__loss(c, op->in[0].storage, from->layout) + 0.5);
+  return cost;
 }
 
-enum sw_rc sw_layout__check(struct sw_choosing *c)
+/* Traffic is a matter of the labels alone. */
+static int64_t traffic_of(const struct sw_choosing *c, const struct sw_problem *q)
+{
+  int64_t ns = 0;
+  for (int s = 0; s < c->n_storages; s++)
+    if (c->candidates[s].n && q->writing[s])
+      ns += q->writing[s][c->choice->candidates[s].chosen];
+  for (int i = 0; i < q->groups.n; i++)
+    for (int k = 0; k < q->groups.v[i].readings.n; k++) {
+      const struct sw_reading *x = &q->groups.v[i].readings.v[k];
+      const struct sw_candidates *from = &c->choice->candidates[q->groups.v[i].storage];
+      const struct sw_candidates *to = &c->choice->candidates[c->p->ops.v[x->op].out.storage];
+      ns += x->traffic ? x->traffic[from->chosen * to->n + to->chosen] : 0;
+    }
+  return ns;
+}
+
+enum sw_rc sw_layout__check(struct sw_choosing *c, const struct sw_problem *q)
 {
   int64_t cost = c->n_loaded_again; /* 1 each, so that fewer are better */
   for (int i = 0; i < c->p->steps.n; i++) {
@@ -61,9 +81,7 @@ enum sw_rc sw_layout__check(struct sw_choosing *c)
   for (int s = 0; s < c->p->storages.n; s++)
     if (!c->p->storages.v[s].layout && !c->p->storages.v[s].host_only)
       sw_fault(c->job, SW_INTERNAL, "%s has no layout", c->p->storages.v[s].name);
-  for (int s = 0; s < c->n_storages; s++)
-    if (c->candidates[s].n)
-      cost += sw_layout__padding_cost(c, s, &c->candidates[s].v[c->choice->candidates[s].chosen]);
+  cost += traffic_of(c, q);
   if (cost != c->choice->cost)
     sw_fault(c->job, SW_INTERNAL, "the program converts for %lld %s, the solver said %lld", (long long)cost,
              c->choice->unit, (long long)c->choice->cost);

@@ -21,6 +21,7 @@ static void start(struct sw_choosing *c)
 {
   int n = c->p->storages.n;
   c->n_storages = n;
+  c->weighs_traffic = c->best && c->o->objective == SW_OBJECTIVE_TIME;
   c->rule = c->best ? SW_OFFSET_EXACT : SW_OFFSET_REFERENCE;
   c->candidates = SW_NEW_N(c->arena, sw_layout_list, n + 1);
   c->pinned = SW_NEW_N(c->arena, bool, n + 1);
@@ -63,6 +64,7 @@ static enum sw_rc run(struct sw_choosing *c)
   list_candidates(c);
   if (c->job->worst != SW_OK)
     return c->job->worst;
+  sw_layout__survey(c);
   sw_layout__build(c, &q);
   struct sw_buf text = {.arena = c->job->arena};
   sw_assign_write(q.assign, &text);
@@ -71,7 +73,7 @@ static enum sw_rc run(struct sw_choosing *c)
     return sw_fail(c->job, SW_CANCELLED, "cancelled while layouts were chosen");
   SW_TRY(sw_layout__solve(c, &q));
   SW_TRY(sw_layout__insert(c, &q));
-  return sw_layout__check(c);
+  return sw_layout__check(c, &q);
 }
 
 enum sw_rc sw_choose_layouts(struct sw_job *job, const struct sw_options *o, struct sw_program *p,

@@ -289,6 +289,11 @@ static int64_t whole_cost(const struct sw_choosing *c, const struct sw_storage *
   return sw_layout__copy_cost(c, s, &copy, from, to);
 }
 
+static double total(const struct sw_outcome *o)
+{
+  return (double)(o->cost + o->move) + o->read;
+}
+
 /* Whether a copy with its stick on `dim` would do; fills in the outcome. */
 static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
                     const struct sw_layout *from, const struct sw_layout *to, const struct sw_seen *to_seen, int dim,
@@ -315,10 +320,11 @@ static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int inp
     move = sw_layout__in_op_cost(c, op, &copy, to); /* the copy that the op is does the rest */
   }
   int64_t cost = whole_cost(c, s, from, &copy);
-  if (out->kind == SW_CONVERT && out->cost + out->move <= cost + move)
+  double read = move ? 0 : sw_layout__copy_read(c, op, x, s, &copy, to_seen);
+  if (out->kind == SW_CONVERT && total(out) <= (double)(cost + move) + read)
     return true;
   *out = (struct sw_outcome){
-      .kind = SW_CONVERT, .dim = dim, .front = front, .cost = cost, .move = move, .why = out->why};
+      .kind = SW_CONVERT, .dim = dim, .front = front, .cost = cost, .move = move, .read = read, .why = out->why};
   return true;
 }
 
@@ -379,9 +385,11 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
     if (obstacle(c, op, input, need, &plan.last, &read, to, to_seen))
       continue;
     int64_t cost = plan.cost + (d < 0 ? 0 : whole_cost(c, s, from, &whole));
+    double ns = sw_layout__copy_read(c, op, &slice.read, &slice.shape, &plan.last, to_seen);
+    if (out->kind == SW_CONVERT && total(out) <= (double)cost + ns)
+      continue;
     *out = (struct sw_outcome){
-        .kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .why = out->why};
-    return;
+        .kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .read = ns, .why = out->why};
   }
 }
 
@@ -396,6 +404,7 @@ static bool try_loading_again(const struct sw_choosing *c, const struct sw_op *o
     if (obstacle(c, op, input, need, &all->v[i], &seen, to, to_seen))
       continue;
     *out = (struct sw_outcome){.kind = SW_CONVERT, .dim = -1, .front = -1, .load = 1 + i, .cost = 1, .why = out->why};
+    out->read = sw_layout__copy_read(c, op, x, &c->p->storages.v[x->storage], &all->v[i], to_seen);
     return true;
   }
   return false;
@@ -410,8 +419,10 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   if (need.kind == SW_NEED_NONE)
     return out;
   out.why = obstacle(c, op, input, need, from, seen, to, to_seen);
-  if (!out.why)
+  if (!out.why) {
+    out.read = sw_layout__read(c, op, input, from, seen, to_seen);
     return out;
+  }
   if (need.kind == SW_NEED_COPY &&
       sw_layout__moves_stick(c, op, from, seen, &c->p->storages.v[op->out.storage], to, to_seen)) {
     out.kind = SW_IN_OP;
@@ -449,6 +460,7 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   if (!gather)
     try_slice(c, op, input, need, from, to, to_seen, &slice);
   int64_t readers = c->accesses[op->in[input].storage] - c->written[op->in[input].storage];
-  bool cheaper = slice.kind == SW_CONVERT && slice.cost <= (out.cost + out.move) / (readers > 1 ? readers : 1);
+  double shared = (double)(out.cost + out.move) / (double)(readers > 1 ? readers : 1) + out.read;
+  bool cheaper = slice.kind == SW_CONVERT && total(&slice) <= shared;
   return out.kind == SW_IMPOSSIBLE || cheaper ? slice : out;
 }

@@ -59,17 +59,6 @@ double sw_traffic_rate(const struct sw_cost_op *op)
   return 0;
 }
 
-double sw_cores_factor(int cores)
-{
-  enum { LAST = sizeof sw_spyre.reduction_cores / sizeof *sw_spyre.reduction_cores - 1 };
-  double at = log2(cores < 1 ? 1 : cores);
-  int low = (int)at;
-  if (low >= LAST)
-    return sw_spyre.reduction_cores[LAST];
-  const double *g = &sw_spyre.reduction_cores[low];
-  return g[0] + (g[1] - g[0]) * (at - low);
-}
-
 /* Both ways at the plain rate, and the turnaround for what overlaps. */
 static double plain_ns(double read, double written)
 {

@@ -3,8 +3,8 @@
 #ifndef SW_PLAN_COST_H
 #define SW_PLAN_COST_H
 
+#include "compiler/layout/machine.h"
 #include "compiler/plan/division.h"
-#include "compiler/plan/machine.h"
 #include "compiler/plan/plan.h"
 
 /* How an op's traffic with memory runs; all but plain have rates of their own. */
@@ -57,9 +57,6 @@ double sw_compute_ns(const struct sw_cost_op *op);
 
 /* Rate of one op's traffic in GB/s, turnaround included; 0: it shares the plain rate of its kernel. */
 double sw_traffic_rate(const struct sw_cost_op *op);
-
-/* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
-double sw_cores_factor(int cores);
 
 /* Bytes between memory and cores. */
 double sw_moved_bytes(const struct sw_cost_op *op);

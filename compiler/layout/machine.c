@@ -1,4 +1,6 @@
-#include "compiler/plan/machine.h"
+#include "compiler/layout/machine.h"
+
+#include <math.h>
 
 const struct sw_machine sw_spyre = {
     .hbm = 150,
@@ -24,6 +26,8 @@ const struct sw_machine sw_spyre = {
     .row_reduction_more = 61,
     .row_reduction_rows = 3700,
     .reduction_cores = {0.11, 0.22, 0.43, 0.54, 0.54, 1},
+    .turn = 40,
+    .interval = {8.75, 7.5, 3.75},
 
     .macs = 1140,
     .macs_default_bmm = 160,
@@ -37,3 +41,14 @@ const struct sw_machine sw_spyre = {
     .split_long = 2.62,
     .split_short = 2.88,
 };
+
+double sw_cores_factor(int cores)
+{
+  enum { LAST = sizeof sw_spyre.reduction_cores / sizeof *sw_spyre.reduction_cores - 1 };
+  double at = log2(cores < 1 ? 1 : cores);
+  int low = (int)at;
+  if (low >= LAST)
+    return sw_spyre.reduction_cores[LAST];
+  const double *g = &sw_spyre.reduction_cores[low];
+  return g[0] + (g[1] - g[0]) * (at - low);
+}

@@ -1,0 +1,259 @@
+/* What reading and writing a storage costs in each of its layouts (profile best, objective time).
+ *
+ * A conversion is not paid with its own time alone: it moves data between cores, so what it reads and what it makes are in
+ * memory, where otherwise the buffer might have stayed in the scratchpads. And a lean layout is no gain where a vector
+ * never leaves the scratchpads but has all its numbers in one stick, for one core. Three rules, before there is a plan:
+ *
+ *   resident   a temporary that one op writes whole and others read whole, within one kernel, and that has room: its
+ *              traffic counts 1/16, so that of two layouts the leaner one is still better. Likewise an input that several
+ *              ops read: it can be copied in once
+ *   in step    it stays so only where every op gives the cores what they wrote. An op is cut along its largest loops,
+ *              a matmul along the written ones; if those are not all loops of the operand, or fewer cores than its writer
+ *              had find work along them, the operand goes through memory: once written and once read
+ *   cores      memory is slower when few cores ask for it
+ *
+ * Example: m [64], the largest numbers of 64 rows, is subtracted from s [64,64] with the stick of s on its columns. All of m
+ * in one stick is 128 bytes against 8192 with one number a stick. But one stick is written by one core, the difference runs
+ * on 32: neither s nor m could stay where they are. With one number a stick all of it does, and nothing is paid.
+ *
+ * What counts is by how much a pair of layouts is worse than the best one for that reader, so that a program where nothing
+ * can be gained costs 0. */
+#include "compiler/layout/choose.h"
+#include "compiler/layout/machine.h"
+
+#include <math.h>
+
+enum { RESIDENT_SHARE = 16 };
+
+/* -- who may stay in the scratchpads -- */
+
+/* Ops whose tensors follow the slices of the op (compiler/plan/scratchpad.c). */
+static bool follows_slices(const struct sw_op *op)
+{
+  switch (op->op) {
+  case SW_OP_TOPKVALUE:
+  case SW_OP_TOPKINDEX:
+  case SW_OP_AVGPOOL:
+  case SW_OP_CONV2D:
+  case SW_OP_DEPTHWISE:
+  case SW_OP_QFP8CH:
+  case SW_OP_QFP8WT:
+  case SW_OP_MATMULFP8: return false;
+  default: break;
+  }
+  for (int i = 0; i < op->n_in; i++)
+    if (op->in[i].index_input >= 0)
+      return false;
+  return op->out.index_input < 0;
+}
+
+static double walked(const struct sw_op *op, const struct sw_access *x)
+{
+  double n = 1;
+  for (int l = 0; l < op->n_loops; l++)
+    if (x->step[l])
+      n *= (double)op->range[l];
+  return n;
+}
+
+static bool is_whole(const struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x)
+{
+  return !x->offset && walked(op, x) == (double)sw_storage_elements(&c->p->storages.v[x->storage]);
+}
+
+static int64_t least_bytes(const struct sw_choosing *c, int storage)
+{
+  const sw_layout_list *all = &c->candidates[storage];
+  int64_t least = sw_layout_bytes(&all->v[0]);
+  for (int i = 1; i < all->n; i++)
+    if (sw_layout_bytes(&all->v[i]) < least)
+      least = sw_layout_bytes(&all->v[i]);
+  return least;
+}
+
+static void bar_host_args(struct sw_choosing *c, const struct sw_host_arg *args, int n)
+{
+  for (int i = 0; i < n; i++) {
+    if (args[i].kind == SW_HOST_VIEW)
+      c->resident[args[i].view.storage] = false;
+    bar_host_args(c, args[i].list, args[i].n_list);
+  }
+}
+
+static void look_at_op(struct sw_choosing *c, int op_i, int kernel, int *kernel_of)
+{
+  const struct sw_op *op = &c->p->ops.v[op_i];
+  int r = op->out.storage;
+  c->writer[r] = op_i;
+  kernel_of[r] = kernel;
+  if (!follows_slices(op) || op->op == SW_OP_EXX2 || op->op == SW_OP_LAYERNORMSCALE || op->role == SW_ROLE_WRITE ||
+      op->role == SW_ROLE_PADDING || !is_whole(c, op, &op->out))
+    c->resident[r] = false;
+  for (int k = 0; k < op->n_in; k++) {
+    int p = op->in[k].storage;
+    if (kernel_of[p] < 0)
+      kernel_of[p] = kernel;
+    if (!follows_slices(op) || kernel_of[p] != kernel || !is_whole(c, op, &op->in[k]))
+      c->resident[p] = false;
+  }
+}
+
+void sw_layout__survey(struct sw_choosing *c)
+{
+  int n = c->n_storages, kernel = 0, *kernel_of = SW_NEW_N(c->arena, int, n + 1);
+  c->resident = SW_NEW_N(c->arena, bool, n + 1);
+  c->writer = SW_NEW_N(c->arena, int, n + 1);
+  if (!c->weighs_traffic)
+    return;
+  for (int s = 0; s < n; s++) {
+    kernel_of[s] = c->writer[s] = -1;
+    const struct sw_storage *t = &c->p->storages.v[s];
+    bool is_input = t->kind == SW_STORAGE_INPUT || t->kind == SW_STORAGE_PARAMETER || t->kind == SW_STORAGE_BUFFER;
+    c->resident[s] = c->o->lx && c->written[s] == !is_input && c->accesses[s] > 1 && !t->host_only &&
+                     t->kind != SW_STORAGE_CONSTANT && t->kind != SW_STORAGE_SCALAR && c->candidates[s].n &&
+                     least_bytes(c, s) <= c->o->lx_bytes * c->o->cores;
+  }
+  for (int i = 0; i < c->p->steps.n; i++) {
+    if (c->p->steps.v[i].is_host) {
+      const struct sw_host_step *h = &c->p->host_steps.v[c->p->steps.v[i].index];
+      bar_host_args(c, h->args.v, h->args.n);
+      kernel++;
+    } else {
+      look_at_op(c, c->p->steps.v[i].index, kernel, kernel_of);
+    }
+  }
+}
+
+/* -- cores -- */
+
+static int64_t largest_divisor(int64_t n, int64_t most)
+{
+  int64_t d = most < n ? most : n;
+  while (d > 1 && n % d)
+    d--;
+  return d > 1 ? d : 1;
+}
+
+int64_t sw_layout__divide(const struct sw_op *op, unsigned loops, unsigned on_stick, bool whole_sticks, int eps,
+                          int64_t cores, int64_t *split)
+{
+  int64_t slices[SW_MAX_LOOPS], left = cores;
+  bool done[SW_MAX_LOOPS] = {false};
+  for (int l = 0; l < op->n_loops; l++) {
+    bool stick = on_stick >> l & 1;
+    slices[l] = stick ? (op->range[l] + eps - 1) / eps : op->range[l];
+    if (!(loops >> l & 1) || (stick && op->range[l] % eps && (whole_sticks || l >= op->n_written)))
+      slices[l] = 1;
+    split[l] = 1;
+  }
+  for (int n = 0; n < op->n_loops && left > 1; n++) {
+    int largest = -1;
+    for (int l = 0; l < op->n_loops; l++)
+      if (!done[l] && (largest < 0 || slices[l] > slices[largest]))
+        largest = l;
+    done[largest] = true;
+    split[largest] = largest_divisor(slices[largest], left);
+    left /= split[largest];
+  }
+  int64_t used = 1;
+  for (int l = 0; l < op->n_loops; l++)
+    used *= split[l];
+  return used;
+}
+
+static unsigned bit(int loop)
+{
+  return loop >= 0 ? 1u << loop : 0;
+}
+
+static unsigned loops_of(const struct sw_op *op, const struct sw_access *x)
+{
+  unsigned loops = 0;
+  for (int l = 0; l < op->n_loops; l++)
+    if (x->step[l])
+      loops |= bit(l);
+  return loops;
+}
+
+static int64_t cores_along(const struct sw_choosing *c, const struct sw_op *op, unsigned loops, unsigned on_stick, int eps)
+{
+  int64_t split[SW_MAX_LOOPS];
+  return sw_layout__divide(op, loops, on_stick, op->op == SW_OP_EXP, eps, c->o->cores, split);
+}
+
+static unsigned written_loops(const struct sw_op *op)
+{
+  return (1u << op->n_written) - 1;
+}
+
+/* Cores that can write a storage in this layout, each its own sticks; 0 for what is loaded. */
+static int64_t cores_of_writer(const struct sw_choosing *c, int storage, const struct sw_layout *l)
+{
+  if (c->writer[storage] < 0)
+    return 0;
+  const struct sw_op *op = &c->p->ops.v[c->writer[storage]];
+  struct sw_seen seen = sw_layout__see(l, op, &op->out, c->rule);
+  return cores_along(c, op, written_loops(op), seen.formed ? bit(seen.stick.loop) : 0, sw_format_eps(l->format));
+}
+
+/* -- prices -- */
+
+/* ns of bytes that go one way, half of the turnaround included. */
+static double price(double bytes, int64_t cores)
+{
+  return bytes * (1 / sw_spyre.hbm + sw_spyre.turnaround / 2) / sw_cores_factor((int)cores);
+}
+
+static double part_walked(const struct sw_op *op, const struct sw_access *x, const struct sw_storage *s)
+{
+  return fmin(1, walked(op, x) / (double)sw_storage_elements(s));
+}
+
+double sw_layout__loss(const struct sw_choosing *c, int storage, const struct sw_layout *l)
+{
+  if (!c->weighs_traffic || !c->resident[storage])
+    return 0;
+  return price((double)sw_layout_bytes(l), c->o->cores) * (c->accesses[storage] - 1);
+}
+
+double sw_layout__copy_read(const struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x,
+                            const struct sw_storage *s, const struct sw_layout *copy, const struct sw_seen *to_seen)
+{
+  if (!c->weighs_traffic)
+    return 0;
+  int64_t cores = cores_along(c, op, ~0u, bit(to_seen->stick.loop), sw_format_eps(copy->format));
+  return price((double)sw_layout_bytes(copy) * part_walked(op, x, s), cores);
+}
+
+double sw_layout__read(const struct sw_choosing *c, const struct sw_op *op, int input, const struct sw_layout *from,
+                       const struct sw_seen *seen, const struct sw_seen *to_seen)
+{
+  const struct sw_access *x = &op->in[input];
+  int p = x->storage, eps = sw_format_eps(from->format);
+  const struct sw_storage *s = &c->p->storages.v[p];
+  if (!c->weighs_traffic)
+    return 0;
+  unsigned on_stick = bit(seen->stick.loop) | bit(to_seen->stick.loop);
+  double bytes = (double)sw_layout_bytes(from) * part_walked(op, x, s);
+  double in_memory = price(bytes, cores_along(c, op, ~0u, on_stick, eps));
+  if (!c->resident[p])
+    return in_memory;
+  unsigned loops = op->op == SW_OP_MATMUL ? written_loops(op) : ~0u;
+  int64_t all = cores_along(c, op, loops, on_stick, eps), own = cores_of_writer(c, p, from);
+  int64_t common = cores_along(c, op, loops & loops_of(op, x), on_stick, eps);
+  if (common >= all && common >= own)
+    return price(bytes, c->o->cores) / RESIDENT_SHARE;
+  return in_memory + (own ? price(bytes, own) : 0);
+}
+
+double sw_layout__write(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *to,
+                        const struct sw_seen *seen)
+{
+  int r = op->out.storage;
+  if (!c->weighs_traffic || !seen->formed)
+    return 0;
+  double bytes = (double)sw_layout_bytes(to) * part_walked(op, &op->out, &c->p->storages.v[r]);
+  if (c->resident[r] && !c->p->storages.v[r].is_output)
+    return price(bytes, c->o->cores) / RESIDENT_SHARE;
+  return price(bytes, cores_along(c, op, ~0u, bit(seen->stick.loop), sw_format_eps(to->format)));
+}
