@@ -1,6 +1,7 @@
 #include "compiler/pipeline.h"
 
 #include "compiler/emit/opspec.h"
+#include "compiler/fastest.h"
 #include "compiler/report/report.h"
 
 #include <string.h>
@@ -39,7 +40,13 @@ static enum sw_rc pass_choose(struct run *r)
 
 static enum sw_rc pass_plan(struct run *r)
 {
-  return sw_make_plan(r->job, r->o, r->c->program, &r->c->plan);
+  SW_TRY(sw_make_plan(r->job, r->o, r->c->program, &r->c->plan));
+  struct sw_planned p = {r->c->program, r->c->choice, r->c->plan};
+  SW_TRY(sw_keep_fastest(r->job, r->o, r->c->graph, &p));
+  r->c->program = p.program;
+  r->c->choice = p.choice;
+  r->c->plan = p.plan;
+  return SW_OK;
 }
 
 static enum sw_rc pass_emit(struct run *r)

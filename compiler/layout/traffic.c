@@ -134,10 +134,20 @@ static int64_t largest_divisor(int64_t n, int64_t most)
   return d > 1 ? d : 1;
 }
 
+/* The largest loop of [from, to) that is not done; -1: none. */
+static int largest_of(const int64_t *slices, const bool *done, int from, int to)
+{
+  int largest = -1;
+  for (int l = from; l < to; l++)
+    if (!done[l] && (largest < 0 || slices[l] > slices[largest]))
+      largest = l;
+  return largest;
+}
+
 int64_t sw_layout__divide(const struct sw_op *op, unsigned loops, unsigned on_stick, bool whole_sticks, int eps,
                           int64_t cores, int64_t *split)
 {
-  int64_t slices[SW_MAX_LOOPS], left = cores;
+  int64_t slices[SW_MAX_LOOPS], left = cores, used = 1;
   bool done[SW_MAX_LOOPS] = {false};
   for (int l = 0; l < op->n_loops; l++) {
     bool stick = on_stick >> l & 1;
@@ -146,18 +156,15 @@ int64_t sw_layout__divide(const struct sw_op *op, unsigned loops, unsigned on_st
       slices[l] = 1;
     split[l] = 1;
   }
-  for (int n = 0; n < op->n_loops && left > 1; n++) {
-    int largest = -1;
-    for (int l = 0; l < op->n_loops; l++)
-      if (!done[l] && (largest < 0 || slices[l] > slices[largest]))
-        largest = l;
-    done[largest] = true;
-    split[largest] = largest_divisor(slices[largest], left);
-    left /= split[largest];
-  }
-  int64_t used = 1;
-  for (int l = 0; l < op->n_loops; l++)
+  for (int n = 0; n <= op->n_written && left > 1; n++) {
+    int l = n < op->n_written ? largest_of(slices, done, 0, op->n_written) : largest_of(slices, done, n, op->n_loops);
+    if (l < 0)
+      break;
+    done[l] = true;
+    split[l] = largest_divisor(slices[l], left);
+    left /= split[l];
     used *= split[l];
+  }
   return used;
 }
 
@@ -175,9 +182,9 @@ static unsigned loops_of(const struct sw_op *op, const struct sw_access *x)
   return loops;
 }
 
-static int64_t cores_along(const struct sw_choosing *c, const struct sw_op *op, unsigned loops, unsigned on_stick, int eps)
+static int64_t divide(const struct sw_choosing *c, const struct sw_op *op, unsigned loops, unsigned on_stick, int eps,
+                      int64_t *split)
 {
-  int64_t split[SW_MAX_LOOPS];
   return sw_layout__divide(op, loops, on_stick, op->op == SW_OP_EXP, eps, c->o->cores, split);
 }
 
@@ -186,14 +193,27 @@ static unsigned written_loops(const struct sw_op *op)
   return (1u << op->n_written) - 1;
 }
 
-/* Cores that can write a storage in this layout, each its own sticks; 0 for what is loaded. */
-static int64_t cores_of_writer(const struct sw_choosing *c, int storage, const struct sw_layout *l)
+/* Cores that can write a storage in this layout, each its own sticks. */
+static int64_t divide_writer(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l, int64_t *split)
 {
-  if (c->writer[storage] < 0)
-    return 0;
-  const struct sw_op *op = &c->p->ops.v[c->writer[storage]];
   struct sw_seen seen = sw_layout__see(l, op, &op->out, c->rule);
-  return cores_along(c, op, written_loops(op), seen.formed ? bit(seen.stick.loop) : 0, sw_format_eps(l->format));
+  return divide(c, op, written_loops(op), seen.formed ? bit(seen.stick.loop) : 0, sw_format_eps(l->format), split);
+}
+
+/* Whether cores are numbered differently along the dims that the reader cuts: the first loop varies fastest, and the
+ * loops of a sum come last. */
+static bool numbers_otherwise(const struct sw_op *writer, const struct sw_op *op, const struct sw_access *x,
+                              const int64_t *split)
+{
+  int last = -1;
+  for (int l = 0; l < op->n_loops; l++)
+    for (int w = 0; split[l] > 1 && x->step[l] && w < writer->n_written; w++)
+      if (writer->out.step[w] == x->step[l]) {
+        if (w < last)
+          return true;
+        last = w;
+      }
+  return false;
 }
 
 /* -- prices -- */
@@ -221,7 +241,7 @@ double sw_layout__copy_read(const struct sw_choosing *c, const struct sw_op *op,
 {
   if (!c->weighs_traffic)
     return 0;
-  int64_t cores = cores_along(c, op, ~0u, bit(to_seen->stick.loop), sw_format_eps(copy->format));
+  int64_t split[SW_MAX_LOOPS], cores = divide(c, op, ~0u, bit(to_seen->stick.loop), sw_format_eps(copy->format), split);
   return price((double)sw_layout_bytes(copy) * part_walked(op, x, s), cores);
 }
 
@@ -235,13 +255,17 @@ double sw_layout__read(const struct sw_choosing *c, const struct sw_op *op, int 
     return 0;
   unsigned on_stick = bit(seen->stick.loop) | bit(to_seen->stick.loop);
   double bytes = (double)sw_layout_bytes(from) * part_walked(op, x, s);
-  double in_memory = price(bytes, cores_along(c, op, ~0u, on_stick, eps));
+  int64_t split[SW_MAX_LOOPS], own = 0;
+  double in_memory = price(bytes, divide(c, op, ~0u, on_stick, eps, split));
   if (!c->resident[p])
     return in_memory;
   unsigned loops = op->op == SW_OP_MATMUL ? written_loops(op) : ~0u;
-  int64_t all = cores_along(c, op, loops, on_stick, eps), own = cores_of_writer(c, p, from);
-  int64_t common = cores_along(c, op, loops & loops_of(op, x), on_stick, eps);
-  if (common >= all && common >= own)
+  const struct sw_op *writer = c->writer[p] >= 0 ? &c->p->ops.v[c->writer[p]] : NULL;
+  if (writer)
+    own = divide_writer(c, writer, from, split);
+  int64_t all = divide(c, op, loops, on_stick, eps, split);
+  int64_t common = divide(c, op, loops & loops_of(op, x), on_stick, eps, split);
+  if (common >= all && common >= own && !(writer && numbers_otherwise(writer, op, x, split)))
     return price(bytes, c->o->cores) / RESIDENT_SHARE;
   return in_memory + (own ? price(bytes, own) : 0);
 }
@@ -250,10 +274,11 @@ double sw_layout__write(const struct sw_choosing *c, const struct sw_op *op, con
                         const struct sw_seen *seen)
 {
   int r = op->out.storage;
+  int64_t split[SW_MAX_LOOPS];
   if (!c->weighs_traffic || !seen->formed)
     return 0;
   double bytes = (double)sw_layout_bytes(to) * part_walked(op, &op->out, &c->p->storages.v[r]);
   if (c->resident[r] && !c->p->storages.v[r].is_output)
     return price(bytes, c->o->cores) / RESIDENT_SHARE;
-  return price(bytes, cores_along(c, op, ~0u, bit(seen->stick.loop), sw_format_eps(to->format)));
+  return price(bytes, divide(c, op, ~0u, bit(seen->stick.loop), sw_format_eps(to->format), split));
 }

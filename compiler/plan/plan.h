@@ -36,11 +36,19 @@ struct sw_kernel {
   int64_t pool_bytes;
 };
 
+/* A plan that was compared with others. */
+struct sw_tried {
+  const char *name; /* "ilp", "greedy", "beam": who chose the layouts; "torch-spyre": all as in that profile */
+  double predicted_ns;
+};
+
 struct sw_plan {
   SW_VEC(struct sw_kernel) kernels; /* launch order; host steps lie between them by program.steps */
   double predicted_ns; /* the same yardstick in every profile */
   double reference_ns; /* what the reference's own report would say of this plan */
   int64_t peak_pool_bytes, lx_peak_bytes;
+  const char *plan_of;          /* of those tried the one that this is; NULL: no others were tried */
+  SW_VEC(struct sw_tried) tried;
 };
 
 struct sw_options;

@@ -45,6 +45,12 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
     sw_jw_real(w, r->plan->reference_ns);
   else
     sw_jw_null(w);
+  sw_jw_kstr(w, "plan_of", r->plan ? r->plan->plan_of : NULL);
+  sw_jw_key(w, "plans");
+  sw_jw_object(w);
+  for (int i = 0; r->plan && i < r->plan->tried.n; i++)
+    sw_jw_kreal(w, r->plan->tried.v[i].name, r->plan->tried.v[i].predicted_ns);
+  sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
 

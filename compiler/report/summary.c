@@ -45,6 +45,14 @@ static void write_conversions(const struct sw_report *r, struct sw_buf *out)
     sw_buf_printf(out, "  and %d more (result.json has all)\n", c->conversions.n - MOST);
 }
 
+/* Only where the plan is not that of the layout optimum, which comes first. */
+static void write_plan_of(const struct sw_plan *p, struct sw_buf *out)
+{
+  if (p->plan_of && strcmp(p->plan_of, p->tried.v[0].name) != 0)
+    sw_buf_printf(out, "plan        with the layouts of %s: %.1f us; the layout optimum, whose bound this is, takes %.1f us\n",
+                  p->plan_of, p->predicted_ns / 1e3, p->tried.v[0].predicted_ns / 1e3);
+}
+
 static void write_time(const struct sw_report *r, struct sw_buf *out)
 {
   struct sw_time sum = {0};
@@ -92,8 +100,10 @@ void sw_report_summary(const struct sw_report *r, struct sw_buf *out)
                   r->choice->conversions.n, r->choice->conversions.n == 1 ? "" : "s");
     write_conversions(r, out);
   }
-  if (r->plan)
+  if (r->plan) {
+    write_plan_of(r->plan, out);
     write_time(r, out);
+  }
   if (r->plan)
     sw_buf_printf(out, "kernels     %d\n", r->plan->kernels.n);
   for (int i = 0; r->program && i < r->program->host_steps.n && i < 8; i++)
