@@ -109,6 +109,16 @@ static int write_one(const char *path, const void *bytes, size_t len)
   return !fclose(f) && ok ? 0 : -1;
 }
 
+enum sw_rc sw_file_put(struct sw_job *job, const char *path, const void *bytes, size_t len)
+{
+  const char *temp = sw_arena_printf(job->arena, "%s.%ld", path, (long)getpid());
+  if (!write_one(temp, bytes, len) && !rename(temp, path))
+    return SW_OK;
+  int why = errno;
+  unlink(temp);
+  return sw_fail(job, SW_IO, "%s: can't be written: %s", path, strerror(why));
+}
+
 enum sw_rc sw_files_write(struct sw_job *job, const struct sw_files *fs, const char *dir, const char *marker)
 {
   size_t n = strlen(dir);

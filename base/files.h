@@ -21,6 +21,9 @@ void sw_files_add(struct sw_job *job, struct sw_files *fs, const char *path, con
 /* Whole file, or stdin for "-", NUL-terminated behind the end; SW_NO_INPUT, SW_LIMIT over max_bytes, SW_IO. */
 enum sw_rc sw_file_read(struct sw_job *job, const char *path, size_t max_bytes, const char **bytes, size_t *len);
 
+/* Writes a file beside its place and renames it, so that there is the old one or the whole new one; SW_IO. */
+enum sw_rc sw_file_put(struct sw_job *job, const char *path, const void *bytes, size_t len);
+
 /* Writes the set as directory `dir`: into a temporary sibling, then renamed. An existing directory is replaced when
  * it holds a `marker` file of an earlier run (or is empty), else refused. Nothing is left behind on failure. */
 enum sw_rc sw_files_write(struct sw_job *job, const struct sw_files *fs, const char *dir, const char *marker);

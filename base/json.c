@@ -141,8 +141,7 @@ void sw_jw_end_array(struct sw_jw *w)
   close_with(w, "]");
 }
 
-/* One code point of UTF-8, its length in *n; a broken byte gives U+FFFD and length 1. */
-static uint32_t code_point(const unsigned char *s, int *n)
+uint32_t sw_utf8_point(const unsigned char *s, int *n)
 {
   static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
   int more = s[0] >= 0xF0 && s[0] < 0xF8 ? 3 : s[0] >= 0xE0 && s[0] < 0xF0 ? 2 : s[0] >= 0xC0 && s[0] < 0xE0 ? 1 : 0;
@@ -170,7 +169,7 @@ static void quoted(struct sw_buf *out, const char *s)
       continue;
     }
     int n;
-    uint32_t c = code_point(p, &n);
+    uint32_t c = sw_utf8_point(p, &n);
     p += n;
     if (c == '"' || c == '\\')
       sw_buf_printf(out, "\\%c", (int)c);

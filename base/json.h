@@ -50,6 +50,9 @@ void sw_jw_kreal(struct sw_jw *w, const char *key, double r);
 void sw_jw_kbool(struct sw_jw *w, const char *key, bool b);
 void sw_jw_kints(struct sw_jw *w, const char *key, const int64_t *v, int n);
 
+/* One code point of UTF-8, its length in *n; a broken byte gives U+FFFD and length 1. Reads no further than a NUL. */
+uint32_t sw_utf8_point(const unsigned char *s, int *n);
+
 /* Shortest text of a finite double that reads back equal; always with a point or exponent ("2.0"). */
 void sw_real_text(char out[32], double r);
 

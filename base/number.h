@@ -21,4 +21,10 @@ static inline int64_t sw_round_up(int64_t n, int64_t to)
   return (n + to - 1) / to * to;
 }
 
+/* A real cut towards zero; INT64_MIN, as PyTorch on x86-64, for NaN and what is out of range, where C says nothing. */
+static inline int64_t sw_whole_of_real(double x)
+{
+  return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
+}
+
 #endif

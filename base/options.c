@@ -93,6 +93,12 @@ bool sw_option_known(const char *name)
   return find(name);
 }
 
+bool sw_option_repeats(const char *name)
+{
+  const struct option *t = find(name);
+  return t && t->kind == LIST;
+}
+
 /* Position of `value` among the names of a CHOICE, or -1. */
 static int choice(const char *values, const char *value)
 {
@@ -129,7 +135,7 @@ static enum sw_rc set_number(struct sw_job *job, const struct option *t, const c
   char *end;
   errno = 0;
   *out = strtoll(value, &end, 10);
-  if (errno || end == value || *end || *out < t->low || *out > t->high)
+  if (*value < '0' || *value > '9' || errno || *end || *out < t->low || *out > t->high)
     return sw_fail(job, SW_USAGE, "option %s: a number from %" PRId64 " to %" PRId64 " expected, \"%s\" found", t->name,
                    t->low, t->high, value);
   return SW_OK;

@@ -43,6 +43,8 @@ void sw_options_init(struct sw_options *o);
 enum sw_rc sw_option_set(struct sw_job *job, struct sw_options *o, const char *name, const char *value);
 /* Whether there is such an option, and whether it takes a value. */
 bool sw_option_known(const char *name);
+/* Whether it may be given more than once: each time one more pin, tile and the like. */
+bool sw_option_repeats(const char *name);
 void sw_options_settle(struct sw_options *o);
 /* Pins from a JSON document {NAME: {device_size, stride_map}} or {NAME: "order:1,0"}. */
 enum sw_rc sw_options_pin_file(struct sw_job *job, struct sw_options *o, const char *text, size_t len);

@@ -1,5 +1,7 @@
 #include "compiler/compare.h"
 
+#include "compiler/report/report.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,29 +43,28 @@ static void keep(struct sw_arena *a, const struct sw_compiled *done, bool is_goo
   if (!done->plan || !is_good)
     return;
   r->has_plan = true;
-  r->n_ops = done->program->ops.n;
-  r->n_host_steps = done->program->host_steps.n;
-  r->n_kernels = done->plan->kernels.n;
-  r->peak_pool_bytes = done->plan->peak_pool_bytes;
-  for (int i = 0; i < done->program->storages.n; i++) {
-    const struct sw_storage *s = &done->program->storages.v[i];
-    if (s->kind != SW_STORAGE_TEMPORARY || s->host_only)
-      continue;
-    r->n_intermediates++;
-    r->n_in_lx += s->place && s->place->kind == SW_PLACE_LX;
-  }
+  struct sw_report_counts n = sw_report_count(done->program, done->plan);
+  r->n_ops = n.ops;
+  r->n_host_steps = n.host_steps;
+  r->n_kernels = n.kernels;
+  r->n_intermediates = n.intermediates;
+  r->n_in_lx = n.in_lx;
+  r->peak_pool_bytes = n.peak_pool_bytes;
   r->predicted_ns = done->plan->predicted_ns;
+}
+
+const char *sw_compare_fault(struct sw_arena *a, const struct sw_fault *f)
+{
+  size_t n = f->node ? strlen(f->node) : 0;
+  bool is_named = n && !strncmp(f->detail, f->node, n) && f->detail[n] == ':';
+  return sw_arena_printf(a, "%s%s%s%s%s", n && !is_named ? f->node : "", n && !is_named ? ": " : "", f->detail,
+                         f->advice ? "; " : "", f->advice ? f->advice : "");
 }
 
 static void keep_faults(struct sw_arena *a, const struct sw_job *job, struct sw_compared *r)
 {
-  for (int i = 0; i < job->faults.n; i++) {
-    const struct sw_fault *f = &job->faults.v[i];
-    size_t n = f->node ? strlen(f->node) : 0;
-    bool is_named = n && !strncmp(f->detail, f->node, n) && f->detail[n] == ':';
-    *SW_PUSH(a, &r->faults) = sw_arena_printf(a, "%s%s%s%s%s", n && !is_named ? f->node : "", n && !is_named ? ": " : "",
-                                              f->detail, f->advice ? "; " : "", f->advice ? f->advice : "");
-  }
+  for (int i = 0; i < job->faults.n; i++)
+    *SW_PUSH(a, &r->faults) = sw_compare_fault(a, &job->faults.v[i]);
   r->fault = job->faults.n ? sw_arena_strdup(a, job->faults.v[0].detail) : NULL;
 }
 
@@ -88,7 +89,7 @@ void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compi
   sw_arena_free(a.job.arena);
 }
 
-/* The parts of "a,b,c"; at most `most` are taken. */
+/* The parts of "a,b,c"; -1 when there are more than `most`. */
 static int split(struct sw_arena *a, const char *list, const char **out, int most)
 {
   int n = 0;
@@ -96,10 +97,10 @@ static int split(struct sw_arena *a, const char *list, const char **out, int mos
     size_t len = strcspn(list, ",");
     out[n++] = sw_arena_strndup(a, list, len);
     if (!list[len])
-      break;
+      return n;
     list += len + 1;
   }
-  return n;
+  return -1;
 }
 
 enum sw_rc sw_compare_grid(struct sw_job *job, const char *model, const struct sw_compile_input *in,
@@ -110,6 +111,8 @@ enum sw_rc sw_compare_grid(struct sw_job *job, const char *model, const struct s
   const char *in_profiles[MOST], *with_solvers[MOST];
   int n_profiles = split(job->arena, given_profiles ? given_profiles : "best,torch-spyre", in_profiles, MOST);
   int n_solvers = split(job->arena, given_solvers ? given_solvers : "ilp,beam,greedy", with_solvers, MOST);
+  if (n_profiles < 0 || n_solvers < 0)
+    return sw_fail(job, SW_USAGE, "compare: more than %d profiles or solvers", MOST);
   for (int p = 0; p < n_profiles; p++)
     for (int s = 0; s < n_solvers; s++) {
       struct sw_options o = *base;

@@ -25,6 +25,9 @@ struct sw_comparison {
   SW_VEC(struct sw_compared) runs; /* models, then profiles, then solvers */
 };
 
+/* A fault in one line, with node and advice. */
+const char *sw_compare_fault(struct sw_arena *a, const struct sw_fault *f);
+
 /* Compiles `in` once and adds what came out. Faults of that compile are part of the answer, not of `job`. */
 void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compile_input *in,
                     const struct sw_options *o, struct sw_comparison *c);

@@ -15,6 +15,7 @@ struct sw_body {
   char *bytes; /* NULL once it is in the file */
   size_t cap;
   int fd;
+  char head[2], first; /* the first two bytes, and the first that is no blank */
   EVP_MD_CTX *digest;
 };
 
@@ -93,11 +94,25 @@ static bool reserve(struct sw_body *b, size_t n)
   return true;
 }
 
+static void look(struct sw_body *b, const char *data, size_t n)
+{
+  for (size_t i = b->n; i < sizeof b->head && i < b->n + n; i++)
+    b->head[i] = data[i - b->n];
+  for (size_t i = 0; i < n && !b->first; i++)
+    b->first = data[i] == ' ' || data[i] == '\t' || data[i] == '\r' || data[i] == '\n' ? 0 : data[i];
+}
+
+enum sw_body_form sw_body_form(const struct sw_body *b)
+{
+  return !memcmp(b->head, "PK", sizeof b->head) ? SW_BODY_ARCHIVE : b->first == '{' ? SW_BODY_OBJECT : SW_BODY_OTHER;
+}
+
 enum sw_body_rc sw_body_add(struct sw_body *b, const void *data, size_t n)
 {
   if (n > b->most - b->n)
     return SW_BODY_TOO_LARGE;
   EVP_DigestUpdate(b->digest, data, n);
+  look(b, data, n);
   if (b->fd < 0 && b->n + n > SW_BODY_IN_MEMORY && !move_to_file(b))
     return SW_BODY_IO;
   if (b->fd >= 0 ? !write_all(b->fd, data, n) : !reserve(b, b->n + n))

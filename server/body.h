@@ -14,6 +14,9 @@ void sw_body_free(struct sw_body *b);
 
 enum sw_body_rc { SW_BODY_OK, SW_BODY_TOO_LARGE, SW_BODY_IO };
 enum sw_body_rc sw_body_add(struct sw_body *b, const void *data, size_t n);
+/* What the body looks like from its first bytes: an archive, a JSON object, or anything else. */
+enum sw_body_form { SW_BODY_ARCHIVE, SW_BODY_OBJECT, SW_BODY_OTHER };
+enum sw_body_form sw_body_form(const struct sw_body *b);
 size_t sw_body_bytes(const struct sw_body *b);
 
 /* Hex SHA-256 of the body and then `text`; ends the digest, nothing may be added behind it. */

@@ -61,12 +61,24 @@ static enum sw_rc run_compile(struct run *r)
   return rc;
 }
 
+/* A model that no run could read is no model: its faults, instead of a table that says so in each line. */
+static enum sw_rc refuse_unreadable(struct sw_job *job, const struct sw_comparison *c)
+{
+  for (int i = 0; i < c->runs.n; i++)
+    if (strcmp(c->runs.v[i].status, sw_rc_slug(SW_INVALID)))
+      return SW_OK;
+  for (int i = 0; c->runs.n && i < c->runs.v[0].faults.n; i++)
+    sw_fail(job, SW_INVALID, "%s", c->runs.v[0].faults.v[i]);
+  return job->worst;
+}
+
 static enum sw_rc run_compare(struct run *r)
 {
   struct sw_compile_input in = input(r);
   struct sw_comparison c = {0};
   const char *name = r->call->own.name ? r->call->own.name : "-";
   SW_TRY(sw_compare_grid(r->job, name, &in, r->call->own.profiles, r->call->own.solvers, &r->call->options, &c));
+  SW_TRY(refuse_unreadable(r->job, &c));
   struct sw_buf *b = new_buf(r);
   sw_compare_json(&c, b);
   return answer(r, b);
@@ -112,11 +124,11 @@ static enum sw_rc run_place(struct run *r)
   struct sw_job *job = r->job;
   const struct sw_call *c = r->call;
   int64_t capacity = c->own.capacity ? strtoll(c->own.capacity, NULL, 10) : -1;
-  bool csv = c->own.format && !strcmp(c->own.format, "csv");
+  size_t blank = strspn(r->bytes, " \t\r\n"); /* behind the last byte there is a NUL */
   struct sw_place_problem *p;
   struct sw_place_result *result;
-  SW_TRY(csv ? sw_place_read_csv(job, c->own.name ? c->own.name : "-", r->bytes, r->len, capacity, &p)
-             : sw_place_read_json(job, r->bytes, r->len, &p));
+  SW_TRY(r->bytes[blank] == '{' ? sw_place_read_json(job, r->bytes, r->len, &p)
+                                : sw_place_read_csv(job, c->own.name ? c->own.name : "-", r->bytes, r->len, capacity, &p));
   if (capacity >= 0)
     p->capacity = capacity;
   SW_TRY(sw_place_validate(job, p));
@@ -137,13 +149,13 @@ static const struct sw_verb verbs[] = {
     {"compile", NULL, "program", run_compile},
     {"compare", NULL, "name program profile solver", run_compare},
     {"solve", "solver beam-width budget", "mode", run_solve},
-    {"place", "budget", "placer capacity no-peak format name", run_place},
+    {"place", "budget", "placer capacity no-peak name", run_place},
 };
 
 /* Whether `name` is one of the words of a list. */
 static bool is_word(const char *list, const char *name)
 {
-  size_t n = strlen(name);
+  size_t n = strchr(name, ' ') ? 0 : strlen(name);
   for (const char *s = list; n && (s = strstr(s, name)); s += n)
     if ((s == list || s[-1] == ' ') && (!s[n] || s[n] == ' '))
       return true;
@@ -167,7 +179,7 @@ static enum sw_rc check_own(struct sw_job *job, const char *name, const char *va
 {
   static const struct {
     const char *name, *values;
-  } choices[] = {{"mode", "per-edge|shared"}, {"placer", PLACERS}, {"no-peak", "off|on"}, {"format", "json|csv"}};
+  } choices[] = {{"mode", "per-edge|shared"}, {"placer", PLACERS}, {"no-peak", "off|on"}};
   for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
     if (!strcmp(name, choices[i].name) && choice(choices[i].values, value) < 0)
       return sw_fail(job, SW_USAGE, "parameter %s: one of %s expected, \"%s\" found", name, choices[i].values, value);
@@ -180,6 +192,11 @@ static enum sw_rc check_own(struct sw_job *job, const char *name, const char *va
     return sw_compare_grid(job, "", NULL, *name == 'p' ? value : NULL, *name == 's' ? value : NULL, &o, &none);
   }
   return SW_OK;
+}
+
+bool sw_call_repeats(const struct sw_call *c, const char *name)
+{
+  return !is_word(c->verb->own, name) && sw_option_repeats(name);
 }
 
 enum sw_rc sw_call_set(struct sw_job *job, struct sw_call *c, const char *name, const char *value)

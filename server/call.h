@@ -12,7 +12,7 @@
 /* Parameters that are no options of the pipeline: X(field, name). */
 #define SW_CALL_OWN(X)                                                                                         \
   X(program, "program") X(name, "name") X(profiles, "profile") X(solvers, "solver") X(mode, "mode")            \
-  X(placer, "placer") X(capacity, "capacity") X(no_peak, "no-peak") X(format, "format")
+  X(placer, "placer") X(capacity, "capacity") X(no_peak, "no-peak")
 
 struct sw_call {
   const struct sw_verb *verb;
@@ -31,6 +31,8 @@ struct sw_call_answer {
 
 /* False when there is no such verb. */
 bool sw_call_init(struct sw_call *c, const char *verb);
+/* Whether a parameter may stand in a query more than once. */
+bool sw_call_repeats(const struct sw_call *c, const char *name);
 /* SW_USAGE with the legal names or values. */
 enum sw_rc sw_call_set(struct sw_job *job, struct sw_call *c, const char *name, const char *value);
 /* Verb and every effective parameter: equal text, equal work. */

@@ -29,7 +29,6 @@ enum MHD_Result sw_delete_job(struct sw_request *q)
 /* A stream of events; the connection is suspended while there is none, so that it costs nothing. */
 struct stream {
   struct sw_listener listener;
-  struct sw_server *server;
   struct MHD_Connection *connection;
   char text[256];
   size_t n, at;
@@ -50,7 +49,7 @@ static ssize_t read_stream(void *ctx, uint64_t pos, char *out, size_t room)
   (void)pos;
   struct stream *s = ctx;
   if (s->at == s->n) {
-    long n = sw_jobs_event(s->server->jobs, &s->listener, s->text, sizeof s->text);
+    long n = sw_events_next(&s->listener, s->text, sizeof s->text);
     if (n <= 0)
       return n ? MHD_CONTENT_READER_END_OF_STREAM : 0;
     s->n = (size_t)n;
@@ -65,30 +64,37 @@ static ssize_t read_stream(void *ctx, uint64_t pos, char *out, size_t room)
 static void close_stream(void *ctx)
 {
   struct stream *s = ctx;
-  sw_jobs_unlisten(s->server->jobs, &s->listener);
+  sw_events_unlisten(&s->listener);
   free(s);
 }
 
-enum MHD_Result sw_get_job_events(struct sw_request *q)
+bool sw_send_events(struct sw_request *q, bool (*listen)(void *keeper, const char *id, struct sw_listener *), void *keeper,
+                    enum MHD_Result *answered)
 {
+  *answered = MHD_NO;
   struct stream *s = calloc(1, sizeof *s);
   if (!s)
-    return MHD_NO;
-  s->server = q->server;
+    return true;
   s->connection = q->connection;
   s->listener = (struct sw_listener){.park = park, .wake = wake, .ctx = s};
-  if (!sw_jobs_listen(q->server->jobs, q->in_path[0], &s->listener)) {
+  if (!listen(keeper, q->in_path[0], &s->listener)) {
     free(s);
-    return no_job(q);
+    return false;
   }
   struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, sizeof s->text, read_stream, s, close_stream);
   if (!r) {
     close_stream(s);
-    return MHD_NO;
+    return true;
   }
   MHD_add_response_header(r, "Content-Type", "text/event-stream");
   MHD_add_response_header(r, "Cache-Control", "no-store");
-  enum MHD_Result ok = sw_send(q, 200, r);
+  *answered = sw_send(q, 200, r);
   sw_connection_phase(q->server->connections, q->socket, SW_PHASE_EVENTS);
-  return ok;
+  return true;
+}
+
+enum MHD_Result sw_get_job_events(struct sw_request *q)
+{
+  enum MHD_Result answered;
+  return sw_send_events(q, sw_jobs_listen, q->server->jobs, &answered) ? answered : no_job(q);
 }

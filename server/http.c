@@ -17,8 +17,10 @@
 
 /* -- one request -- */
 
-static struct sw_request *request_new(struct sw_server *s, struct MHD_Connection *c, const char *url, const char *method)
+/* Called with the request line, before anything in it is decoded: what the handler gets ends at a NUL. */
+static void *on_line(void *cls, const char *uri, struct MHD_Connection *c)
 {
+  struct sw_server *s = cls;
   struct sw_request *q = calloc(1, sizeof *q);
   if (!q)
     return NULL;
@@ -28,14 +30,12 @@ static struct sw_request *request_new(struct sw_server *s, struct MHD_Connection
   q->socket = info ? info->socket_context : NULL;
   q->start = sw_now();
   q->arena = sw_arena_new(NULL, 4 << 20);
-  q->path = strdup(url);
-  q->method = method;
+  const char *nul = strstr(uri, "%00");
+  q->has_nul = nul && nul < uri + strcspn(uri, "?");
   snprintf(q->id, sizeof q->id, "%08" PRIx32 "%08" PRIx32, (uint32_t)s->boot,
            (uint32_t)atomic_fetch_add(&s->n_requests, 1));
-  if (q->arena && q->path)
+  if (q->arena)
     return q;
-  sw_arena_free(q->arena);
-  free(q->path);
   free(q);
   return NULL;
 }
@@ -46,7 +46,6 @@ static void request_free(struct sw_request *q)
   sw_body_free(q->body);
   sw_inflater_free(q->inflater);
   sw_arena_free(q->arena);
-  free(q->path);
   free(q);
 }
 
@@ -81,14 +80,15 @@ static enum MHD_Result answer(struct sw_request *q)
     return sw_send_problem(q, 400, "usage", "the body is not what gzip writes", NULL);
   if (!q->body && !q->is_busy)
     return sw_send_problem(q, 400, "usage", "the request has no body; post the model or problem as it is", NULL);
+  if (!q->is_busy && !sw_body_fits(q))
+    return sw_send_problem(q, 415, "media-type", "the body is not what its Content-Type says", NULL);
   return q->route->handle(q);
 }
 
 struct step {
   struct sw_request *q;
-  const char *data;
+  const char *url, *method, *data;
   size_t *size;
-  bool first;
   enum MHD_Result result;
 };
 
@@ -96,7 +96,10 @@ static void step(void *p)
 {
   struct step *s = p;
   struct sw_request *q = s->q;
-  if (s->first) {
+  if (!q->begun) {
+    q->begun = true;
+    q->path = sw_arena_strdup(q->arena, q->has_nul ? "" : s->url);
+    q->method = s->method;
     s->result = MHD_YES;
     sw_connection_phase(q->server->connections, q->socket, SW_PHASE_BODY);
     sw_refuse_early(q, &s->result);
@@ -111,11 +114,8 @@ static void step(void *p)
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url, const char *method,
                                   const char *version, const char *data, size_t *size, void **state)
 {
-  (void)version;
-  struct step s = {.data = data, .size = size, .first = !*state, .result = MHD_NO};
-  if (s.first)
-    *state = request_new(cls, c, url, method);
-  s.q = *state;
+  (void)cls, (void)c, (void)version;
+  struct step s = {.q = *state, .url = url, .method = method, .data = data, .size = size, .result = MHD_NO};
   if (!s.q || !sw_arena_run(s.q->arena, step, &s))
     return MHD_NO; /* a request's own small budget is spent: close */
   return s.result;
@@ -188,8 +188,8 @@ static bool listen_on(struct sw_server *s, const struct sockaddr_storage *addres
   if (address->ss_family == AF_INET6)
     flags |= MHD_USE_IPv6;
   s->daemon = MHD_start_daemon(
-      flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, address, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-      MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->connections,
+      flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, address, MHD_OPTION_URI_LOG_CALLBACK, on_line,
+      s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->connections,
       MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)l->address_connections, MHD_OPTION_CONNECTION_TIMEOUT,
       (unsigned)l->idle_seconds, MHD_OPTION_END);
   return s->daemon;
@@ -210,6 +210,12 @@ static bool make_parts(struct sw_server *s, const char *store)
     return true;
   fputs("stickwrightd: out of memory\n", stderr);
   return false;
+}
+
+static bool needs_body(void *ctx, const char *id)
+{
+  struct sw_server *s = ctx;
+  return sw_jobs_need_body(s->jobs, id);
 }
 
 struct sw_server *sw_server_start(const struct sw_server_settings *settings)
@@ -235,6 +241,8 @@ struct sw_server *sw_server_start(const struct sw_server_settings *settings)
   int resumed = sw_jobs_resume(s->jobs);
   if (resumed)
     fprintf(stderr, "{\"jobs_resumed\":%d}\n", resumed);
+  if (s->disk)
+    sw_disk_sweep_bodies(s->disk, needs_body, s);
   if (!listen_on(s, &address)) {
     fprintf(stderr, "stickwrightd: %s: can't listen: %s\n", settings->listen, strerror(errno));
     sw_server_stop(s);

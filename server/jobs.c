@@ -12,14 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Events are kept as pairs of short texts. More than these are not kept: a comparison of many variants tells the first
- * ones and its end. */
-enum { MAX_EVENTS = 200, MAX_STARTS = 3, QUIET_SECONDS = 10 };
-
-struct event {
-  char name[8];
-  char data[120];
-};
+enum { MAX_STARTS = 3 };
 
 struct sw_job_record {
   struct sw_job_record *newer, *older;
@@ -32,10 +25,8 @@ struct sw_job_record {
   unsigned status;            /* of a failure, as are the next three */
   char *slug, *detail, *errors;
   int starts;
-  int users; /* listeners and calls in progress; not dropped while there are any */
-  struct event *events;
-  int n_events;
-  struct sw_listener *listeners;
+  int users; /* calls in progress; not dropped while there are any, or listeners */
+  struct sw_events events;
   struct sw_waiter waiter;
   struct sw_jobs *all;
 };
@@ -48,7 +39,6 @@ struct sw_jobs {
   long n, most;
   double compile_seconds;
   size_t body_most;
-  bool hushed;
 };
 
 static const char *const states[] = {"queued", "running", "done", "failed", "cancelled"};
@@ -78,7 +68,7 @@ static void free_record(struct sw_job_record *j)
   free(j->slug);
   free(j->detail);
   free(j->errors);
-  free(j->events);
+  sw_events_clear(&j->events);
   free(j);
 }
 
@@ -110,26 +100,11 @@ static void unlink_locked(struct sw_jobs *js, struct sw_job_record *j)
   js->n--;
 }
 
-static void wake_locked(struct sw_listener *l)
+static void add_event_locked(struct sw_job_record *j, const char *name, const char *what)
 {
-  if (!(l->parked > 0))
-    return;
-  l->parked = 0;
-  l->wake(l->ctx);
-}
-
-static void add_event_locked(struct sw_job_record *j, const char *name, const char *data)
-{
-  struct event *more =
-      j->n_events < MAX_EVENTS || has_ended(j) ? realloc(j->events, (size_t)(j->n_events + 1) * sizeof *more) : NULL;
-  if (more) {
-    j->events = more;
-    struct event *e = &more[j->n_events++];
-    snprintf(e->name, sizeof e->name, "%s", name);
-    snprintf(e->data, sizeof e->data, "%s", data);
-  }
-  for (struct sw_listener *l = j->listeners; l; l = l->next)
-    wake_locked(l);
+  char data[80];
+  snprintf(data, sizeof data, "{\"%s\":\"%s\"}", name, what);
+  sw_events_add(&j->events, name, data, has_ended(j));
 }
 
 static void set_state_locked(struct sw_job_record *j, enum sw_job_state state)
@@ -165,7 +140,7 @@ static void drop_old(struct sw_jobs *js)
   for (;;) {
     pthread_mutex_lock(&js->lock);
     struct sw_job_record *j = js->n > js->most ? js->oldest : NULL;
-    while (j && (!has_ended(j) || j->users))
+    while (j && (!has_ended(j) || j->users || j->events.listeners))
       j = j->newer;
     if (j)
       unlink_locked(js, j);
@@ -239,6 +214,7 @@ static struct sw_job_record *new_record(struct sw_jobs *js, const char *address,
   }
   memcpy(copy, args, args_len);
   j->all = js;
+  j->events.lock = &js->lock;
   j->args = copy;
   j->args_len = args_len;
   j->added = sw_now();
@@ -392,10 +368,13 @@ static bool requeue(struct sw_jobs *js, struct sw_job_record *j)
   return false;
 }
 
-static bool needs_body(void *ctx, const char *id)
+bool sw_jobs_need_body(struct sw_jobs *js, const char *id)
 {
-  const struct sw_job_record *j = find_locked(ctx, id);
-  return j && !has_ended(j);
+  pthread_mutex_lock(&js->lock);
+  const struct sw_job_record *j = find_locked(js, id);
+  bool needed = j && !has_ended(j);
+  pthread_mutex_unlock(&js->lock);
+  return needed;
 }
 
 int sw_jobs_resume(struct sw_jobs *js)
@@ -404,7 +383,6 @@ int sw_jobs_resume(struct sw_jobs *js)
   if (!js->disk)
     return 0;
   sw_disk_jobs(js->disk, load, &r);
-  sw_disk_sweep_bodies(js->disk, needs_body, js);
   for (struct sw_job_record *j = js->oldest, *next; j; j = next) { /* nobody else is here yet */
     next = j->newer;
     if (!has_ended(j))
@@ -498,50 +476,15 @@ int sw_jobs_cancel(struct sw_jobs *js, const char *id)
 
 /* -- events -- */
 
-bool sw_jobs_listen(struct sw_jobs *js, const char *id, struct sw_listener *l)
+bool sw_jobs_listen(void *jobs, const char *id, struct sw_listener *l)
 {
+  struct sw_jobs *js = jobs;
   pthread_mutex_lock(&js->lock);
   struct sw_job_record *j = find_locked(js, id);
-  if (j) {
-    j->users++;
-    l->job = j;
-    l->next = j->listeners;
-    j->listeners = l;
-  }
+  if (j)
+    sw_events_listen(&j->events, l);
   pthread_mutex_unlock(&js->lock);
   return j;
-}
-
-void sw_jobs_unlisten(struct sw_jobs *js, struct sw_listener *l)
-{
-  pthread_mutex_lock(&js->lock);
-  struct sw_listener **at = &l->job->listeners;
-  while (*at != l)
-    at = &(*at)->next;
-  *at = l->next;
-  l->job->users--;
-  pthread_mutex_unlock(&js->lock);
-}
-
-long sw_jobs_event(struct sw_jobs *js, struct sw_listener *l, char *out, size_t room)
-{
-  long n = 0;
-  pthread_mutex_lock(&js->lock);
-  struct sw_job_record *j = l->job;
-  if (l->at < j->n_events) {
-    const struct event *e = &j->events[l->at++];
-    n = snprintf(out, room, "event: %s\ndata: {\"%s\":\"%s\"}\n\n", e->name, e->name, e->data);
-  } else if (has_ended(j) || js->hushed) {
-    n = -1;
-  } else if (l->quiet_too_long) {
-    l->quiet_too_long = false;
-    n = snprintf(out, room, ": still here\n\n");
-  } else {
-    l->parked = sw_now();
-    l->park(l->ctx);
-  }
-  pthread_mutex_unlock(&js->lock);
-  return n;
 }
 
 void sw_jobs_tick(struct sw_jobs *js)
@@ -549,20 +492,14 @@ void sw_jobs_tick(struct sw_jobs *js)
   double now = sw_now();
   pthread_mutex_lock(&js->lock);
   for (struct sw_job_record *j = js->newest; j; j = j->older)
-    for (struct sw_listener *l = j->listeners; l; l = l->next)
-      if (l->parked > 0 && now - l->parked > QUIET_SECONDS) {
-        l->quiet_too_long = true;
-        wake_locked(l);
-      }
+    sw_events_tick(&j->events, now);
   pthread_mutex_unlock(&js->lock);
 }
 
 void sw_jobs_hush(struct sw_jobs *js)
 {
   pthread_mutex_lock(&js->lock);
-  js->hushed = true;
   for (struct sw_job_record *j = js->newest; j; j = j->older)
-    for (struct sw_listener *l = j->listeners; l; l = l->next)
-      wake_locked(l);
+    sw_events_end(&j->events);
   pthread_mutex_unlock(&js->lock);
 }

@@ -7,6 +7,7 @@
 #define SW_SERVER_JOBS_H
 
 #include "base/buf.h"
+#include "server/events.h"
 #include "server/queue.h"
 
 enum { SW_JOB_ID_LEN = 32 };
@@ -19,6 +20,8 @@ struct sw_jobs *sw_jobs_new(const struct sw_limits *limits, struct sw_queue *que
 void sw_jobs_free(struct sw_jobs *js);
 /* Puts the jobs that had not ended when the last daemon did back into the queue; how many. */
 int sw_jobs_resume(struct sw_jobs *js);
+/* Whether the body of that name in the store is of a job that has not ended. */
+bool sw_jobs_need_body(struct sw_jobs *js, const char *id);
 
 enum sw_jobs_rc { SW_JOBS_OK, SW_JOBS_BUSY, SW_JOBS_NOT_KEPT };
 
@@ -32,23 +35,11 @@ bool sw_jobs_write(struct sw_jobs *js, const char *id, struct sw_buf *out);
 /* Cancels what has not ended; the state behind it, or -1 when there is no such job. */
 int sw_jobs_cancel(struct sw_jobs *js, const char *id);
 
-/* -- events, as text/event-stream -- */
+/* -- events -- */
 
-/* One who reads a job's events. park and wake are called with the jobs' lock held, in turns. */
-struct sw_listener {
-  void (*park)(void *ctx), (*wake)(void *ctx);
-  void *ctx;
-  struct sw_job_record *job; /* the rest is the jobs' */
-  int at;
-  double parked; /* since, or 0 */
-  bool quiet_too_long;
-  struct sw_listener *next;
-};
-bool sw_jobs_listen(struct sw_jobs *js, const char *id, struct sw_listener *l);
-void sw_jobs_unlisten(struct sw_jobs *js, struct sw_listener *l);
-/* The next event, at most `room` bytes (every one fits into 256); 0: parked, nothing yet; -1: that was the last. */
-long sw_jobs_event(struct sw_jobs *js, struct sw_listener *l, char *out, size_t room);
-/* Wakes listeners who heard nothing for 10 s, so that a dead connection is noticed; to be called now and then. */
+/* False when there is no such job. The listener reads with sw_events_next and ends with sw_events_unlisten. */
+bool sw_jobs_listen(void *jobs, const char *id, struct sw_listener *l);
+/* To be called now and then. */
 void sw_jobs_tick(struct sw_jobs *js);
 /* From here on no event stream waits for anything. */
 void sw_jobs_hush(struct sw_jobs *js);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_DEADLINE = 86400 };
+
 #define MODELS "application/zip application/octet-stream application/json text/plain"
 
 const struct sw_route sw_routes[] = {
@@ -106,7 +108,27 @@ static bool media_type_accepted(const struct sw_request *q)
 struct query {
   struct sw_request *q;
   struct sw_job job;
+  struct sw_texts seen; /* names of parameters that may come once */
 };
+
+/* Text in UTF-8 without NUL, `n` bytes of it. */
+static bool is_text(const char *s, size_t n)
+{
+  for (int len; n; s += len, n -= (size_t)len)
+    if (!*s || (sw_utf8_point((const unsigned char *)s, &len) == 0xFFFD && len == 1))
+      return false;
+  return true;
+}
+
+static bool is_again(struct query *c, const char *name)
+{
+  if (sw_call_repeats(&c->q->call, name))
+    return false;
+  for (int i = 0; i < c->seen.n; i++)
+    if (!strcmp(c->seen.v[i], name))
+      return true;
+  return false;
+}
 
 static void set_parameter(struct query *c, const char *name, const char *value)
 {
@@ -121,28 +143,50 @@ static void set_deadline(struct query *c, const char *text)
 {
   char *end;
   double s = strtod(text, &end), most = (double)c->q->server->limits.compile_seconds;
-  if (!*text || *end || !(s >= 0.001 && s <= most))
-    sw_fail(&c->job, SW_USAGE, "parameter deadline: seconds from 0.001 to %g expected, \"%s\" found", most, text);
+  if (strspn(text, "0123456789.eE+") != strlen(text) || *text < '0' || *end || !(s >= 1 && s <= MAX_DEADLINE))
+    sw_fail(&c->job, SW_USAGE, "parameter deadline: seconds from 1 to %d expected, \"%s\" found", MAX_DEADLINE, text);
   else
-    c->q->seconds = s;
+    c->q->seconds = s < most ? s : most;
 }
 
-static enum MHD_Result take_parameter(void *p, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result take_parameter(void *p, enum MHD_ValueKind kind, const char *key, size_t key_len,
+                                      const char *value, size_t value_len)
 {
   (void)kind;
   struct query *c = p;
-  if (!strcmp(key, "deadline"))
-    set_deadline(c, value ? value : "");
+  value = value ? value : "";
+  if (!is_text(key, key_len) || !is_text(value, value_len))
+    sw_fail(&c->job, SW_USAGE, "a parameter is no text in UTF-8, or has a NUL in it");
+  else if (is_again(c, key))
+    sw_fail(&c->job, SW_USAGE, "parameter %s is given twice", key);
+  else if (!strcmp(key, "deadline"))
+    set_deadline(c, value);
   else
-    set_parameter(c, key, value ? value : "");
+    set_parameter(c, key, value);
+  if (c->job.worst == SW_OK)
+    *SW_PUSH(c->q->arena, &c->seen) = sw_arena_strdup(c->q->arena, key);
   return MHD_YES;
+}
+
+/* Whether the body can be what its media type says. */
+bool sw_body_fits(const struct sw_request *q)
+{
+  static const struct {
+    const char *type;
+    enum sw_body_form form;
+  } forms[] = {{"application/zip", SW_BODY_ARCHIVE}, {"application/json", SW_BODY_OBJECT}, {"text/", SW_BODY_OTHER}};
+  const char *given = sw_header(q, "Content-Type");
+  for (size_t i = 0; given && i < sizeof forms / sizeof forms[0]; i++)
+    if (!strncasecmp(given, forms[i].type, strlen(forms[i].type)))
+      return sw_body_form(q->body) == forms[i].form;
+  return true;
 }
 
 /* The headers of work: its parameters, what the body is, and how the answer shall come. */
 static bool refuse_work(struct sw_request *q, enum MHD_Result *answered)
 {
   struct query c = {.q = q, .job = {.arena = q->arena}};
-  const char *type = sw_header(q, "Content-Type"), *accept = sw_header(q, "Accept"), *prefer = sw_header(q, "Prefer");
+  const char *accept = sw_header(q, "Accept"), *prefer = sw_header(q, "Prefer");
   const char *length = sw_header(q, "Content-Length"), *encoding = sw_header(q, "Content-Encoding");
   uint64_t most = (uint64_t)q->server->limits.body_mb << 20;
   q->seconds = (double)q->server->limits.compile_seconds;
@@ -154,9 +198,7 @@ static bool refuse_work(struct sw_request *q, enum MHD_Result *answered)
                                 sw_arena_printf(q->arena, "one of %s expected", q->route->types), NULL);
     return true;
   }
-  if (type && !strncasecmp(type, "text/csv", 8))
-    set_parameter(&c, "format", "csv");
-  MHD_get_connection_values(q->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &c);
+  MHD_get_connection_values_n(q->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &c);
   q->wants_zip = accept && strstr(accept, "application/zip");
   q->wants_job = prefer && strstr(prefer, "respond-async");
   bool gzip = encoding && !strcasecmp(encoding, "gzip");

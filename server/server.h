@@ -37,6 +37,7 @@ struct sw_request {
   struct sw_server *server;
   struct MHD_Connection *connection;
   struct sw_connection *socket;
+  bool begun, has_nul; /* its headers are there; a NUL in its path */
   const struct sw_route *route;
   struct sw_arena *arena;
   char id[17];
@@ -74,6 +75,8 @@ extern const int sw_n_routes;
 /* What can be decided from the headers: true when the request was refused, and *answered is what to return. */
 bool sw_refuse_early(struct sw_request *q, enum MHD_Result *answered);
 
+bool sw_body_fits(const struct sw_request *q);
+
 /* -- answers -- */
 
 const char *sw_header(const struct sw_request *q, const char *name); /* of the request, or NULL */
@@ -82,6 +85,9 @@ enum MHD_Result sw_send(struct sw_request *q, unsigned status, struct MHD_Respon
 enum MHD_Result sw_send_text(struct sw_request *q, unsigned status, const char *type, const char *text, size_t len);
 enum MHD_Result sw_send_problem(struct sw_request *q, unsigned status, const char *slug, const char *detail,
                                 const char *errors);
+/* The events of what {id} names; false when the keeper knows none of that name. */
+bool sw_send_events(struct sw_request *q, bool (*listen)(void *keeper, const char *id, struct sw_listener *), void *keeper,
+                    enum MHD_Result *answered);
 enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *r, const char *path, bool created);
 
 /* -- handlers -- */

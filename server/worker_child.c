@@ -70,7 +70,8 @@ static void run(void *p)
 static bool write_frames(const struct child *c)
 {
   const struct sw_call_answer *a = &c->answer;
-  printf("status %d\n", sw_rc_http(c->rc));
+  /* A parameter is well formed when it comes here: the daemon looked. If it is wrong, then for this body. */
+  printf("status %d\n", sw_rc_http(c->rc == SW_USAGE ? SW_INVALID : c->rc));
   if (a->solver)
     printf("solver %s\n", a->solver);
   if (a->timing.n)

@@ -12,11 +12,12 @@
     "the assignment problem alone", 1)                                                                             \
   X(place, "PROBLEM.json|.csv [--json]", "the scratchpad problem alone", 1)                                        \
   X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 1)                                                         \
-  X(verify, "DIR [--model MODEL] [--inputs IO.json] [--json], or --reference MODEL --inputs IO.json [--round] [--json]", \
-    "checks and executes a result directory; --reference: evaluates a model", 1)                                   \
+  X(verify, "DIR [--model MODEL] [--inputs IO.json] [--json], or --reference MODEL --inputs IO.json [--round] [--json], or --structure PATH...", \
+    "checks and executes a result directory; --reference: evaluates a model; --structure: checks files alone", 1)  \
   X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 1)                         \
   X(explain, "DIR NAME...", "why a storage has its layout, a conversion its place", 1)                               \
-  X(study, "SPEC.json [-o DIR] [--jobs N] [--seconds N] [--memory MB] [--shard K/N] [--baseline FILE] [--json]",     \
+  X(study, "SPEC.json [-o DIR] [--jobs N] [--seconds N] [--memory MB] [--shard K/N|--merge] [--slurm|--slurm-script]" \
+    " [--shards N] [--baseline FILE] [--json]",                                                                     \
     "a batch: graphs x profiles x solvers x options, to a table", 1)                                               \
   X(show, "sdsc_N.json|DIR", "what a SuperDSC file or all bundles of a directory do, in plain words", 1)            \
   X(ops, "[--json|--markdown]", "operations and what becomes of them", 1)

@@ -64,7 +64,8 @@ static enum sw_rc show_file(struct sw_job *job, const char *path, struct sw_buf 
   const char *text, *slash = strrchr(path, '/');
   size_t len;
   SW_TRY(sw_cli_read(job, path, &text, &len));
-  const struct dsc *d = dsc_read(job, slash ? slash + 1 : path, text, len);
+  const struct sim_form *form = sim_form_new(job);
+  const struct dsc *d = form ? dsc_read(job, form, slash ? slash + 1 : path, text, len) : NULL;
   if (!d)
     return job->worst;
   sw_buf_printf(out, "%s: %s on %d core%s\n", d->file, d->fn, d->n_cores, d->n_cores == 1 ? "" : "s");

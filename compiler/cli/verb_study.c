@@ -1,14 +1,32 @@
-/* stickwright study SPEC.json [-o DIR] [--jobs N] [--seconds N] [--memory MB] [--shard K/N] [--baseline FILE] [--json] */
+/* stickwright study SPEC.json: reads limits, runs or merges or hands over to Slurm, and writes the tables. */
 #include "compiler/cli/verb.h"
 
 #include "compiler/study/study.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static atomic_bool asked_to_end;
+static volatile sig_atomic_t by_signal;
+
+static void on_signal(int sig)
+{
+  by_signal = sig;
+  atomic_store(&asked_to_end, true);
+}
+
+/* Without SA_RESTART, so that waiting for a run ends too. */
+static void catch_signals(struct sw_job *job)
+{
+  job->cancel = &asked_to_end;
+  for (int i = 0; i < 3; i++)
+    sigaction((const int[]){SIGINT, SIGTERM, SIGHUP}[i], &(struct sigaction){.sa_handler = on_signal}, NULL);
+}
 
 /* A number from `low` to `high` at *s, which moves behind it. */
 static bool take_number(const char **s, int64_t low, int64_t high, int64_t *out)
@@ -45,17 +63,15 @@ static enum sw_rc read_limits(struct sw_job *job, const struct sw_cli_args *args
                 !take_number(&s, l->shard, 1000000, &l->n_shards) || *s))
     rc = sw_fail(job, SW_USAGE, "option --shard: K/N expected, the first is 1/N; \"%s\" found", shard);
   l->shard -= shard != NULL;
+  l->only_merge = sw_cli_flag(args, "merge");
+  if (shard && l->only_merge)
+    rc = sw_fail(job, SW_USAGE, "--merge makes the tables of all shards; leave out --shard");
   return rc;
 }
 
 static enum sw_rc put_file(struct sw_job *job, const char *dir, const char *name, const struct sw_buf *b)
 {
-  const char *path = sw_arena_printf(job->arena, "%s/%s", dir, name);
-  const char *temp = sw_arena_printf(job->arena, "%s.tmp", path);
-  FILE *f = fopen(temp, "w");
-  bool ok = f && fwrite(b->p, 1, b->n, f) == b->n;
-  ok = f && !fclose(f) && ok && !rename(temp, path);
-  return ok ? SW_OK : sw_fail(job, SW_IO, "%s: can't be written: %s", path, strerror(errno));
+  return sw_file_put(job, sw_arena_printf(job->arena, "%s/%s", dir, name), b->p, b->n);
 }
 
 static enum sw_rc check_baseline(struct sw_job *job, const struct sw_study *s, const char *path)
@@ -96,27 +112,66 @@ static const char *dir_of(struct sw_job *job, const char *path)
   return !slash ? "" : slash == path ? "/" : sw_arena_strndup(job->arena, path, (size_t)(slash - path));
 }
 
-int sw_verb_study(struct sw_job *job, int argc, char **argv)
+/* --slurm and --slurm-script: one task for each of --shards, or for each run when there are fewer. */
+static enum sw_rc hand_over(struct sw_job *job, const struct sw_cli_args *args, const struct sw_study *s, const char *spec,
+                            const char *dir, struct sw_study_limits *l)
 {
-  static const char *const known[] = {"o:output=", "j:jobs=", "seconds=", "memory=", "shard=", "baseline=", "json", NULL};
-  struct sw_cli_args args = {0};
-  struct sw_study_limits limits;
-  if (!sw_cli_parse(job, argc, argv, known, NULL, &args) || read_limits(job, &args, &limits) != SW_OK)
-    return sw_rc_exit(job->worst);
-  if (args.operands.n != 1)
-    return sw_rc_exit(sw_fail(job, SW_USAGE, "study: one SPEC.json expected"));
-  const char *spec = args.operands.v[0], *text;
+  int64_t shards = 16;
+  SW_TRY(number_flag(job, args, "shards", 1000000, &shards));
+  if (l->n_shards > 1 || l->only_merge || sw_cli_flag(args, "baseline") || !strcmp(spec, "-"))
+    return sw_fail(job, SW_USAGE, "study: --slurm takes a spec in a file, and no --shard, --merge or --baseline");
+  l->n_shards = shards < s->runs.n ? shards : s->runs.n;
+  const char *script, *number;
+  SW_TRY(sw_study_slurm_write(job, s, spec, dir, l, &script));
+  if (sw_cli_flag(args, "slurm-script")) {
+    printf("%s\n", script);
+    return SW_OK;
+  }
+  SW_TRY(sw_study_slurm_submit(job, script, &number));
+  printf("%s: job %s, %" PRId64 " tasks for %d runs; when it has ended:\n"
+         "stickwright study %s -o %s --seconds %" PRId64 " --memory %" PRId64 " --merge\n",
+         script, number, l->n_shards, s->runs.n, spec, dir, l->seconds, l->memory_mb);
+  return SW_OK;
+}
+
+static enum sw_rc study(struct sw_job *job, const struct sw_cli_args *args, struct sw_study_limits *limits)
+{
+  if (args->operands.n != 1)
+    return sw_fail(job, SW_USAGE, "study: one SPEC.json expected");
+  const char *spec = args->operands.v[0], *text;
   size_t len;
   struct sw_study *s;
-  if (sw_cli_read(job, spec, &text, &len) != SW_OK ||
-      sw_study_read(job, text, len, dir_of(job, spec), &s) != SW_OK)
-    return sw_rc_exit(job->worst);
-  const char *dir = sw_cli_flag(&args, "output");
+  SW_TRY(sw_cli_read(job, spec, &text, &len));
+  struct sw_study_source source = {dir_of(job, spec), NULL, SW_STUDY_MAX_RUNS};
+  struct sw_files graphs = {0};
+  if (len > 1 && !memcmp(text, "PK", 2)) { /* an archive */
+    struct sw_file inside;
+    SW_TRY(sw_study_unpack(job, text, len, &inside, &graphs));
+    source.files = &graphs;
+    text = inside.bytes;
+    len = inside.len;
+  }
+  SW_TRY(sw_study_read(job, text, len, &source, &s));
+  const char *dir = sw_cli_flag(args, "output");
   if (!dir)
     dir = sw_arena_printf(job->arena, "%s.study", s->name);
-  if (sw_study_run(job, s, dir, &limits) != SW_OK)
-    return sw_rc_exit(job->worst);
-  if (limits.n_shards > 1)
-    return 0; /* the tables are made by a study without --shard over the same directory */
-  return sw_rc_exit(write_tables(job, s, dir, sw_cli_flag(&args, "json"), sw_cli_flag(&args, "baseline")));
+  if (sw_cli_flag(args, "slurm") || sw_cli_flag(args, "slurm-script"))
+    return hand_over(job, args, s, spec, dir, limits);
+  catch_signals(job);
+  SW_TRY(sw_study_run(job, s, dir, limits));
+  if (limits->n_shards > 1)
+    return SW_OK; /* --merge makes the tables */
+  return write_tables(job, s, dir, sw_cli_flag(args, "json"), sw_cli_flag(args, "baseline"));
+}
+
+int sw_verb_study(struct sw_job *job, int argc, char **argv)
+{
+  static const char *const known[] = {"o:output=", "j:jobs=", "seconds=", "memory=", "shard=", "merge", "slurm",
+                                      "slurm-script", "shards=", "baseline=", "json", NULL};
+  struct sw_cli_args args = {0};
+  struct sw_study_limits limits;
+  enum sw_rc rc = SW_USAGE;
+  if (sw_cli_parse(job, argc, argv, known, NULL, &args) && (rc = read_limits(job, &args, &limits)) == SW_OK)
+    rc = study(job, &args, &limits);
+  return by_signal ? 128 + by_signal : sw_rc_exit(rc);
 }

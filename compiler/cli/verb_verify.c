@@ -1,9 +1,11 @@
 /* verify DIR: the result directory is executed on the simulated card and compared with the graph's own meaning, or with
- * outputs that PyTorch computed. verify --reference MODEL: the graph is evaluated on the host and compared with those. */
+ * outputs that PyTorch computed. verify --reference MODEL: the graph is evaluated on the host and compared with those.
+ * verify --structure PATH...: files, bundles and result directories, by what needs neither model nor data. */
 #include "compiler/cli/verb.h"
 
 #include "base/json.h"
 #include "base/options.h"
+#include "compiler/verify/check.h"
 #include "compiler/verify/verify.h"
 
 #include <inttypes.h>
@@ -241,16 +243,32 @@ static enum sw_rc execute(struct sw_job *job, const char *dir, const struct sw_g
   return rc;
 }
 
+static int check_structure(struct sw_job *job, const struct sw_cli_args *args)
+{
+  struct sw_buf out = {.arena = job->arena};
+  if (!args->operands.n)
+    return sw_rc_exit(sw_fail(job, SW_USAGE, "verify --structure needs a file, a bundle or a result directory"));
+  for (int i = 0; i < args->operands.n; i++) {
+    int n = 0;
+    if (sw_check_path(job, args->operands.v[i], &n) == SW_OK)
+      sw_buf_printf(&out, "%s: %d file%s, all as they must be\n", args->operands.v[i], n, n == 1 ? "" : "s");
+  }
+  int printed = sw_cli_print(job, sw_buf_text(&out), out.n);
+  return job->worst == SW_OK ? printed : sw_rc_exit(job->worst);
+}
+
 int sw_verb_verify(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"reference", "inputs=", "model=", "program=", "round", "json", NULL};
+  static const char *const known[] = {"reference", "structure", "inputs=", "model=", "program=", "round", "json", NULL};
   struct sw_cli_args args = {0};
   if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
     return sw_rc_exit(SW_USAGE);
   const char *inputs = sw_cli_flag(&args, "inputs"), *model = sw_cli_flag(&args, "model");
   bool reference = sw_cli_flag(&args, "reference");
+  if (sw_cli_flag(&args, "structure"))
+    return check_structure(job, &args);
   if (args.operands.n != 1)
-    return sw_rc_exit(sw_fail(job, SW_USAGE, "verify takes one DIR, or --reference and one MODEL"));
+    return sw_rc_exit(sw_fail(job, SW_USAGE, "verify takes one DIR, --reference and one MODEL, or --structure and files"));
   if (reference ? !inputs : !model)
     return sw_rc_exit(sw_fail(job, SW_USAGE, reference ? "verify --reference needs --inputs IO.json"
                                                        : "verify DIR needs --model MODEL, for weights and meaning"));

@@ -52,7 +52,7 @@ int64_t sw_named_int(const struct sw_named_number *v, int n, const char *name, i
 {
   for (int i = 0; i < n; i++)
     if (!strcmp(v[i].name, name))
-      return (int64_t)v[i].value;
+      return sw_whole_of_real(v[i].value);
   return def;
 }
 

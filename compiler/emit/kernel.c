@@ -226,6 +226,21 @@ static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
   return SW_OK;
 }
 
+/* The loops of a relayout are symbols of the same number: a loop that is cut into parts is none of its own. */
+static const struct sw_work_division *division_of(const struct op_spec *s, const struct sw_spec *spec,
+                                                  const struct sw_owners *owners)
+{
+  struct sw_arena *a = s->job->arena;
+  struct sw_work_division *w = SW_NEW(a, struct sw_work_division);
+  for (int k = 0; k < owners->n; k++) {
+    const char *symbol = sw_arena_printf(a, "c%d", owners->cut[k].loop);
+    for (int i = 0; i < spec->space.n; i++)
+      if (!strcmp(spec->space.v[i].name, symbol))
+        *SW_PUSH(a, &w->slices) = (struct sw_work_slice){symbol, owners->cut[k].n, owners->cut[k].below};
+  }
+  return w;
+}
+
 static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
 {
   const struct sw_op *op = s->op;
@@ -248,7 +263,12 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
   for (int i = 0; i < s->n; i++)
     allocate(s, i, SW_PUSH(s->job->arena, &spec->args));
   *out = spec;
-  return normalise(s, spec);
+  SW_TRY(normalise(s, spec));
+  if (op->plan->relayout) {
+    spec->args.v[0].work_division = division_of(s, spec, &op->plan->relayout->from);
+    spec->args.v[1].work_division = division_of(s, spec, &op->plan->relayout->to);
+  }
+  return SW_OK;
 }
 
 enum sw_rc sw_kernel_specs(struct sw_job *job, const struct sw_program *p, const struct sw_plan *plan, int kernel,

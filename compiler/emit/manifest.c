@@ -1,6 +1,7 @@
 #include "compiler/emit/emit.h"
 
 #include "base/json.h"
+#include "base/number.h"
 #include "compiler/eval/eval.h"
 
 #include <ctype.h>
@@ -85,7 +86,7 @@ static const char *add_constant_file(struct manifest *m, const struct sw_storage
   if (s->kind == SW_STORAGE_SCALAR) {
     struct sw_cells cells = {.dtype = s->dtype, .n = 1, .readers = 1};
     double real[2] = {s->fill, 0};
-    int64_t integer = (int64_t)s->fill;
+    int64_t integer = sw_whole_of_real(s->fill);
     cells.real = sw_dtype_is_float(s->dtype) || sw_dtype_is_complex(s->dtype) ? real : NULL;
     cells.integer = cells.real ? NULL : &integer;
     struct sw_tensor t = {.dtype = s->dtype, .cells = &cells};

@@ -1,6 +1,7 @@
 #include "compiler/emit/opspec.h"
 
 #include "base/json.h"
+#include "base/number.h"
 #include "compiler/emit/superdsc.h"
 
 #include <inttypes.h>
@@ -141,7 +142,7 @@ static void write_numbers(struct sw_jw *w, const char *key, const struct sw_name
     if (!strcmp(v[i].name, "useZeroMean"))
       sw_jw_kbool(w, v[i].name, v[i].value != 0);
     else if (is_whole)
-      sw_jw_kint(w, v[i].name, (int64_t)v[i].value);
+      sw_jw_kint(w, v[i].name, sw_whole_of_real(v[i].value));
     else
       sw_jw_kreal(w, v[i].name, v[i].value);
   }

@@ -1,5 +1,7 @@
 #include "compiler/eval/call.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

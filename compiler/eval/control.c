@@ -1,6 +1,8 @@
 /* Ops about nodes and numbers: subgraphs, checks, arithmetic on symbolic numbers. */
 #include "compiler/eval/ops.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <string.h>
 

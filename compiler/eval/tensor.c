@@ -1,5 +1,6 @@
 #include "compiler/eval/tensor.h"
 
+#include "base/number.h"
 #include "compiler/eval/float.h"
 
 #include <complex.h>
@@ -31,11 +32,6 @@ int64_t sw_whole_to(enum sw_dtype t, int64_t x)
   default:
     return x;
   }
-}
-
-int64_t sw_whole_of_real(double x)
-{
-  return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
 }
 
 static double rounded(enum sw_dtype t, double x, enum sw_rounding r)

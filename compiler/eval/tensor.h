@@ -29,8 +29,6 @@ enum sw_class sw_class_of(enum sw_dtype t);
 
 /* An integer as a value of its dtype: 300 as uint8 is 44, 2 as bool is 1. */
 int64_t sw_whole_to(enum sw_dtype t, int64_t x);
-/* As the conversion instruction does it: NaN and what does not fit gives the smallest integer. */
-int64_t sw_whole_of_real(double x);
 
 /* `n` elements from place `at` on, `step` apart, converted to the kind asked for. Writing rounds. */
 void sw_row_reals(const struct sw_tensor *t, int64_t at, int64_t step, int64_t n, double *out);

@@ -2,9 +2,12 @@
  * any entry is read: number of entries, names given twice, and that the packed sizes fit into the file, so that no
  * bytes serve two entries. What bounds each read: the size that the directory states, at most RATIO times the packed
  * size. */
+#include "compiler/graph/archive.h"
+
 #include "compiler/graph/build.h"
 #include "compiler/graph/pickle.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <zip.h>
 
@@ -173,6 +176,30 @@ static bool open_archive(struct archive *z, struct sw_job *job, const char *byte
 {
   *z = (struct archive){.job = job, .index = {.arena = job->arena}};
   return open_zip(z, bytes, len) && check_entries(z, len) && recognise(z);
+}
+
+static int by_path(const void *a, const void *b)
+{
+  return strcmp(((const struct sw_file *)a)->path, ((const struct sw_file *)b)->path);
+}
+
+enum sw_rc sw_archive_files(struct sw_job *job, const char *bytes, size_t len, struct sw_files *out)
+{
+  struct archive z = {.job = job, .index = {.arena = job->arena}};
+  bool ok = open_zip(&z, bytes, len) && check_entries(&z, len);
+  for (zip_int64_t i = 0; ok && i < z.n; i++) {
+    const char *name = zip_get_name(z.zip, (zip_uint64_t)i, 0);
+    size_t n, end = strlen(name);
+    if (end && name[end - 1] == '/')
+      continue; /* a folder */
+    const char *p = contents(&z, i, &n);
+    if (!p)
+      return job->worst;
+    sw_files_add(job, out, name, p, n);
+  }
+  if (ok && out->list.n)
+    qsort(out->list.v, (size_t)out->list.n, sizeof *out->list.v, by_path);
+  return ok ? SW_OK : job->worst;
 }
 
 /* -- programs -- */

@@ -117,7 +117,7 @@ static int arguments(const struct cand_op *m, int *input)
 {
   int n = 0;
   for (int k = 0; k < m->op->n_in; k++) {
-    bool seen = sw_layout__need(m->c, m->op, k).kind == SW_NEED_NONE;
+    bool seen = sw_layout__need(m->c, m->op, k).kind == SW_NEED_NONE || sw_layout__is_row_number(m->op, k);
     for (int i = 0; i < n && !seen; i++)
       seen = m->op->in[input[i]].storage == m->op->in[k].storage &&
              same_index(m->op, &m->op->in[input[i]], &m->op->in[k]);

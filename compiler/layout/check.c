@@ -40,15 +40,19 @@ static void check_op(struct sw_choosing *c, const struct sw_op *op)
 
 static int64_t cost_of(struct sw_choosing *c, const struct sw_op *op)
 {
-  bool copy = op->role == SW_ROLE_CONVERSION ? op->op == SW_OP_RESTICKIFY || c->best
-                                             : op->op == SW_OP_RESTICKIFY && c->best;
-  if (!copy)
-    return 0;
   const struct sw_storage *from = &c->p->storages.v[op->in[0].storage], *to = &c->p->storages.v[op->out.storage];
-  int64_t cost = sw_layout__copy_cost(c, from, op, from->layout, to->layout);
-  if (op->role == SW_ROLE_CONVERSION && op->in[0].storage < c->n_storages)
-    cost += (int64_t)(sw_layout__loss(c, op->in[0].storage, from->layout) + 0.5);
-  return cost;
+  bool conversion = op->role == SW_ROLE_CONVERSION, plain = op->op == SW_OP_RESTICKIFY || op->op == SW_OP_IDENTITY;
+  if (conversion && !plain) {
+    const struct sw_layout *l[SW_MAX_INPUTS + 1];
+    int n = 0;
+    for (int k = 0; k < op->n_in; k++)
+      if (c->p->storages.v[op->in[k].storage].kind != SW_STORAGE_SCALAR)
+        l[n++] = c->p->storages.v[op->in[k].storage].layout;
+    l[n++] = to->layout;
+    return sw_layout__work_cost(c, op, l, n);
+  }
+  bool copy = conversion ? op->op == SW_OP_RESTICKIFY || c->best : op->op == SW_OP_RESTICKIFY && c->best;
+  return copy ? sw_layout__copy_cost(c, from, op, from->layout, to->layout) : 0;
 }
 
 /* Traffic is a matter of the labels alone. */
@@ -68,9 +72,21 @@ static int64_t traffic_of(const struct sw_choosing *c, const struct sw_problem *
   return ns;
 }
 
+/* What conversions take from the scratchpads. */
+static int64_t losses_of(const struct sw_choosing *c)
+{
+  int64_t ns = 0;
+  for (int i = 0; i < c->choice->conversions.n; i++) {
+    const struct sw_conversion *x = &c->choice->conversions.v[i];
+    if (x->storage < c->n_storages && c->p->ops.v[x->op].role == SW_ROLE_CONVERSION)
+      ns += (int64_t)(sw_layout__loss(c, x->storage, c->p->storages.v[x->storage].layout) + 0.5);
+  }
+  return ns;
+}
+
 enum sw_rc sw_layout__check(struct sw_choosing *c, const struct sw_problem *q)
 {
-  int64_t cost = c->n_loaded_again; /* 1 each, so that fewer are better */
+  int64_t cost = c->loaded_again_cost;
   for (int i = 0; i < c->p->steps.n; i++) {
     if (c->p->steps.v[i].is_host)
       continue;
@@ -81,7 +97,7 @@ enum sw_rc sw_layout__check(struct sw_choosing *c, const struct sw_problem *q)
   for (int s = 0; s < c->p->storages.n; s++)
     if (!c->p->storages.v[s].layout && !c->p->storages.v[s].host_only)
       sw_fault(c->job, SW_INTERNAL, "%s has no layout", c->p->storages.v[s].name);
-  cost += traffic_of(c, q);
+  cost += traffic_of(c, q) + losses_of(c);
   if (cost != c->choice->cost)
     sw_fault(c->job, SW_INTERNAL, "the program converts for %lld %s, the solver said %lld", (long long)cost,
              c->choice->unit, (long long)c->choice->cost);

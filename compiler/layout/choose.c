@@ -29,6 +29,7 @@ static void start(struct sw_choosing *c)
   c->written = SW_NEW_N(c->arena, int, n + 1);
   c->free_layout = SW_NEW_N(c->arena, bool, n + 1);
   c->load_twice = SW_NEW_N(c->arena, bool, n + 1);
+  c->reload = SW_NEW_N(c->arena, sw_layout_list, n + 1);
   c->accesses = SW_NEW_N(c->arena, int, n + 1);
   for (int i = 0; i < c->p->ops.n; i++) {
     const struct sw_op *op = &c->p->ops.v[i];
@@ -56,6 +57,17 @@ static void list_candidates(struct sw_choosing *c)
   }
 }
 
+static enum sw_rc solve(struct sw_choosing *c, struct sw_problem *q)
+{
+  sw_layout__build(c, q);
+  struct sw_buf text = {.arena = c->job->arena};
+  sw_assign_write(q->assign, &text);
+  c->choice->problem = sw_buf_text(&text);
+  if (sw_cancelled(c->job))
+    return sw_fail(c->job, SW_CANCELLED, "cancelled while layouts were chosen");
+  return sw_layout__solve(c, q);
+}
+
 static enum sw_rc run(struct sw_choosing *c)
 {
   struct sw_problem q;
@@ -65,13 +77,16 @@ static enum sw_rc run(struct sw_choosing *c)
   if (c->job->worst != SW_OK)
     return c->job->worst;
   sw_layout__survey(c);
-  sw_layout__build(c, &q);
-  struct sw_buf text = {.arena = c->job->arena};
-  sw_assign_write(q.assign, &text);
-  c->choice->problem = sw_buf_text(&text);
-  if (sw_cancelled(c->job))
-    return sw_fail(c->job, SW_CANCELLED, "cancelled while layouts were chosen");
-  SW_TRY(sw_layout__solve(c, &q));
+  enum sw_rc rc = solve(c, &q);
+  while (rc == SW_INFEASIBLE && c->best && c->means + 1 < SW_N_MEANS) {
+    c->means++;
+    if (c->means == SW_MEANS_SELECT)
+      sw_layout__find_infinities(c);
+    rc = solve(c, &q);
+  }
+  if (rc == SW_INFEASIBLE)
+    sw_layout__explain(c, &q);
+  SW_TRY(rc);
   SW_TRY(sw_layout__insert(c, &q));
   return sw_layout__check(c, &q);
 }

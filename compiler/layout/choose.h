@@ -5,7 +5,8 @@
  *   SAME   the operand's stick must be compatible with the output's (pointwise, reductions, writes)
  *   LOOP   the operand's stick must be on one loop, whatever the output has (matmul, exx2)
  *   COPY   any stick will do, the op changes it itself (clone; in profile best every plain copy)
- *   NONE   takes no part (scalars, row numbers of a gather)
+ *   ROWS   row numbers of a gather, profile best: any clean stick
+ *   NONE   takes no part (scalars)
  *
  * For one candidate of the operand and one of the output there are three outcomes: free, convertible to another host
  * dim at a cost, impossible. Reference: layouts.md sections 3.5, 4, 5. */
@@ -21,6 +22,17 @@ typedef SW_VEC(struct sw_layout) sw_layout_list;
 /* Candidates of one storage; further ones are left out. Six dims and their sparse form give at most seven sticks. */
 enum { SW_MAX_LABELS = 32 };
 
+/* Means that are tried when there is no way without them, one after the other, profile best. */
+enum sw_means {
+  SW_MEANS_COPIES, /* conversions, copies of slices, parameters loaded twice */
+  SW_MEANS_SELECT, /* and selection matrices */
+  SW_MEANS_RELOAD, /* and inputs laid out twice by the loader */
+  SW_N_MEANS,
+};
+
+/* Whether a tensor may hold infinities: only by an overflow, because an input does, or by design. */
+enum sw_infinities { SW_FINITE, SW_FROM_INPUT, SW_INFINITE };
+
 struct sw_choosing {
   struct sw_job *job;
   struct sw_arena *arena; /* scratch of the pass */
@@ -28,22 +40,26 @@ struct sw_choosing {
   struct sw_program *p;
   struct sw_choice *choice;
   bool best;
+  enum sw_means means;
   enum sw_offset_rule rule;
   sw_layout_list *candidates; /* per storage of the program before insertion; empty: takes no part or is refused */
   bool *pinned;
   int *written;  /* by how many ops */
   bool *free_layout; /* laid out by the loader as we like */
   bool *load_twice;  /* and as often as we like */
+  sw_layout_list *reload; /* of a user input: other layouts in which the loader could lay it out once more */
   int *accesses; /* by ops, reads and writes */
   bool weighs_traffic; /* profile best, objective time */
   bool *resident; /* may stay in the scratchpads where layouts let it (traffic.c) */
   int *writer;    /* op that writes it, the last one of several; -1: none */
   bool *refused; /* no candidate, and a fault says why: whatever depends on it is passed over in silence */
   int n_storages;
-  int n_loaded_again; /* readers, or classes of them, served by a second load */
+  int64_t loaded_again_cost; /* of readers, or classes of them, served by a second load */
   struct sw_map loaded_again; /* storage and candidate: the storage loaded again */
   SW_VEC(struct sw_step) steps; /* the new order, while inserting */
   struct sw_map names;          /* of storages and ops */
+  enum sw_infinities *infinite; /* per storage, from SW_MEANS_SELECT on */
+  struct sw_map selections;     /* size and content of a selection matrix: its storage */
 };
 
 /* -- before -- */
@@ -64,13 +80,14 @@ bool sw_layout__default(struct sw_choosing *c, int storage, enum sw_format f, st
 
 /* -- needs and outcomes -- */
 
-enum sw_need_kind { SW_NEED_NONE, SW_NEED_SAME, SW_NEED_LOOP, SW_NEED_COPY };
+enum sw_need_kind { SW_NEED_NONE, SW_NEED_SAME, SW_NEED_LOOP, SW_NEED_COPY, SW_NEED_ROWS };
 
 struct sw_need {
   enum sw_need_kind kind;
   int loop; /* of LOOP; -1: no such loop, the operand must have one element a stick */
 };
 
+bool sw_layout__is_row_number(const struct sw_op *op, int input);
 struct sw_need sw_layout__need(const struct sw_choosing *c, const struct sw_op *op, int input);
 
 /* Loops that only the sum runs over, as bits: read by some operand and not part of the output. */
@@ -100,7 +117,9 @@ struct sw_outcome {
   int front;    /* device dim to come first (gathers in profile best), -1: none */
   int slice;    /* 0, or 1 + the loop that gets the stick in a copy of just what this operand reads, made behind the
                    copy of the whole if there is one */
-  int load;     /* 0, or 1 + the candidate in which a loaded tensor is loaded a second time */
+  int select;   /* 0, or 2 + the loop (or -1) that gets the stick by a selection matrix, behind the copy of the whole if any */
+  bool alone;   /* of select: one element a stick, broadcast along that loop */
+  int load;     /* 0, or 1 + the candidate (of an input: of `reload`) in which a loaded tensor is loaded a second time */
   int64_t cost; /* of the copies that CONVERT makes, in the unit of the objective */
   int64_t move; /* of the op's own move of the stick */
   double read;  /* ns of reading the operand, or its copy (traffic.c) */
@@ -141,6 +160,36 @@ bool sw_layout__plan_slice(const struct sw_choosing *c, const struct sw_slice *s
                            struct sw_slice_plan *plan);
 /* Whether a conversion is such a copy: it does not read its storage whole and in order. */
 bool sw_layout__is_slice(const struct sw_storage *read, const struct sw_op *op);
+/* What one operand reads, put in place with a matrix of zeros and ones (select.c). */
+struct sw_select_run {
+  unsigned part;
+  int64_t range, step; /* step over the operand */
+  int loop, dim;       /* of the reading op; of the operand; -1 */
+};
+
+struct sw_select {
+  bool alone, sums;                      /* one element a stick; there is a second op */
+  int dim;                               /* the operand's stick dim */
+  struct sw_coord place[SW_MAX_RANK];    /* the operand's index over the loops of the reading op */
+  struct sw_select_run run[SW_MAX_LOOPS];
+  int n_runs;
+  struct sw_storage matrix, made, copy;  /* the constant; what the first op writes; what is read, made unless it sums */
+  struct sw_layout rows, middle, to;     /* theirs */
+  struct sw_op first, second;            /* storages but the operand not filled in */
+  struct sw_access read;                 /* of the copy */
+};
+
+/* `from`: the layout of the operand, or of the copy of its whole. `loop` gets the stick, or is broadcast (alone). */
+bool sw_layout__select(const struct sw_choosing *c, const struct sw_op *op, int input, int loop, bool alone,
+                       const struct sw_layout *from, struct sw_select *out);
+int64_t sw_layout__select_cost(const struct sw_choosing *c, const struct sw_select *x, const struct sw_layout *from);
+/* The constant: a storage, one for equal matrices. */
+int sw_layout__selection_matrix(struct sw_choosing *c, const struct sw_select *x);
+void sw_layout__find_infinities(struct sw_choosing *c);
+/* Of an op that computes, with these tensors. */
+int64_t sw_layout__work_cost(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *const *l, int n);
+/* A scalar of value 0 (padding.c). */
+int sw_layout__zero(struct sw_choosing *c, enum sw_dtype dtype);
 
 /* Cost of a copy, conversion or not, in the unit of the objective, at least 1 (weigh.c). */
 int64_t sw_layout__copy_cost(const struct sw_choosing *c, const struct sw_storage *read, const struct sw_op *op,
@@ -148,6 +197,10 @@ int64_t sw_layout__copy_cost(const struct sw_choosing *c, const struct sw_storag
 /* The same where a copy of the model moves the stick on its way. */
 int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *from,
                               const struct sw_layout *to);
+
+/* Layouts in which a loaded tensor may be loaded a second time, and what one costs (load.c, weigh.c). */
+const sw_layout_list *sw_layout__reloads(const struct sw_choosing *c, int storage);
+int64_t sw_layout__reload_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l);
 
 /* -- traffic (traffic.c), in ns; 0 unless c->weighs_traffic -- */
 
@@ -214,13 +267,15 @@ struct sw_problem {
   SW_VEC(struct sw_move) moves;
   int64_t **writing; /* per storage: traffic of its writers for each label */
   const int *labels; /* per variable */
+  const struct sw_assign_conflict *conflict; /* of an infeasible one */
 };
 
 /* The first operand of the op that reads the same and needs the same: `input` itself or an earlier one. */
 int sw_layout__twin(const struct sw_choosing *c, const struct sw_op *op, int input);
 void sw_layout__build(struct sw_choosing *c, struct sw_problem *q);
-/* Solves and fills in the choice; faults with the conflict when there is none. */
+/* Solves and fills in the choice. Infeasible: no fault yet, sw_layout__explain has them. */
 enum sw_rc sw_layout__solve(struct sw_choosing *c, struct sw_problem *q);
+void sw_layout__explain(struct sw_choosing *c, const struct sw_problem *q);
 
 /* -- the program afterwards -- */
 

@@ -8,7 +8,7 @@
 
 void sw_layout__take_names(struct sw_choosing *c)
 {
-  c->names = c->loaded_again = (struct sw_map){.arena = c->arena};
+  c->names = c->loaded_again = c->selections = (struct sw_map){.arena = c->arena};
   for (int i = 0; i < c->p->storages.n; i++)
     sw_map_set_str(&c->names, c->p->storages.v[i].name, 0);
   for (int i = 0; i < c->p->ops.n; i++)
@@ -94,10 +94,9 @@ static void redirect(struct sw_choosing *c, int op_i, int input, int copy, const
 
 /* Puts a conversion op into the program and lists it; gives its number in the choice. Counted are the elements of the
  * layout that it reads, and of a slice those that it makes: only that part is read. */
-static int add_conversion(struct sw_choosing *c, struct sw_op *op, const struct sw_storage *shape,
+static int add_conversion(struct sw_choosing *c, struct sw_op *op, int storage, const struct sw_storage *shape,
                           const struct sw_layout *to, const char *suffix, int reader, const char *why)
 {
-  int storage = op->in[0].storage;
   const char *name = c->p->storages.v[storage].name;
   int copy = sw_layout__add_storage(c, shape, sw_arena_printf(c->job->arena, "%s:%s", name, suffix));
   c->p->storages.v[copy].layout = keep(c, to);
@@ -108,7 +107,8 @@ static int add_conversion(struct sw_choosing *c, struct sw_op *op, const struct 
   x->copy = copy;
   x->elements = sw_layout_elements(sw_layout__is_slice(&c->p->storages.v[storage], op) ? to : c->p->storages.v[storage].layout);
   x->op = sw_layout__add_op(
-      c, op, sw_arena_printf(c->job->arena, "%s %s", op->op == SW_OP_RESTICKIFY ? "restickify" : "relayout", name));
+      c, op, sw_arena_printf(c->job->arena, "%s %s",
+                         op->op == SW_OP_RESTICKIFY ? "restickify" : op->op == SW_OP_IDENTITY ? "relayout" : "select", name));
   x->reason = sw_arena_printf(c->job->arena, "%s reads %s: %s", c->p->ops.v[reader].name, name, why);
   c->choice->conversion_elements += x->elements;
   *SW_PUSH(c->job->arena, &x->readers) = reader;
@@ -126,7 +126,7 @@ static int convert_whole(struct sw_choosing *c, int storage, const struct sw_out
   struct sw_op op = sw_layout__whole_copy(c, storage, storage);
   bool moves = s.size[o->dim] > 1 && o->dim != sw_layout__stick_dim(&s, s.layout);
   op.op = moves ? SW_OP_RESTICKIFY : SW_OP_IDENTITY;
-  int at = add_conversion(c, &op, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader, o->why);
+  int at = add_conversion(c, &op, storage, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader, o->why);
   if (s.kind != SW_STORAGE_TEMPORARY && !c->written[storage]) {
     struct sw_conversion *x = &c->choice->conversions.v[at];
     x->advice = sw_arena_printf(c->job->arena, "load %s as %s: that saves these %" PRId64 " elements on every run", s.name,
@@ -152,9 +152,36 @@ static int load_again(struct sw_choosing *c, int storage, int candidate)
   at = sw_layout__add_storage(c, &s, sw_arena_printf(c->job->arena, "%s:again", s.name));
   s.name = c->p->storages.v[at].name;
   s.is_output = false;
-  s.layout = keep(c, &c->candidates[storage].v[candidate]);
+  if (s.kind == SW_STORAGE_INPUT)
+    sw_warn(c->job, "input %s is laid out a second time by the loader, as %s", c->p->storages.v[storage].name,
+            sw_layout_text(c->job->arena, &sw_layout__reloads(c, storage)->v[candidate]));
+  s.layout = keep(c, &sw_layout__reloads(c, storage)->v[candidate]);
   c->p->storages.v[at] = s;
   sw_map_set(&c->loaded_again, key, sizeof key, at);
+  return at;
+}
+
+/* By a matrix of zeros and ones: one op or two. */
+static int select_lanes(struct sw_choosing *c, int op_i, int input, const struct sw_outcome *o, int whole)
+{
+  const struct sw_op *op = &c->p->ops.v[op_i];
+  int storage = op->in[input].storage, from = whole < 0 ? storage : c->choice->conversions.v[whole].copy;
+  struct sw_select x;
+  if (!sw_layout__select(c, op, input, o->select - 2, o->alone, c->p->storages.v[from].layout, &x))
+    return no_slice(c, op_i);
+  if (!o->alone && storage < c->n_storages && c->infinite[storage] == SW_FROM_INPUT)
+    sw_warn(c->job, "precision: node %s: its operand %s is put in place by a product with zeros and ones, which is right for "
+                    "finite numbers", op->name, c->p->storages.v[storage].name);
+  x.first.in[o->alone].storage = from;
+  x.first.in[!o->alone].storage = sw_layout__selection_matrix(c, &x);
+  if (o->alone)
+    x.first.in[2].storage = sw_layout__zero(c, x.made.dtype);
+  int at = add_conversion(c, &x.first, from, x.sums ? &x.made : &x.copy, x.sums ? &x.middle : &x.to, "selected", op_i, o->why);
+  if (x.sums) {
+    x.second.in[0].storage = c->choice->conversions.v[at].copy;
+    at = add_conversion(c, &x.second, x.second.in[0].storage, &x.copy, &x.to, "summed", op_i, o->why);
+  }
+  redirect(c, op_i, input, c->choice->conversions.v[at].copy, &x.read);
   return at;
 }
 
@@ -164,6 +191,8 @@ static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_o
   int storage = c->p->ops.v[op_i].in[input].storage, at = -1;
   if (o->dim >= 0 && (at = convert_whole(c, storage, o, op_i)) < 0)
     return -1;
+  if (o->select)
+    return select_lanes(c, op_i, input, o, at);
   if (!o->slice) {
     redirect(c, op_i, input, c->choice->conversions.v[at].copy, NULL);
     return at;
@@ -177,11 +206,11 @@ static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_o
   if (!sw_layout__plan_slice(c, &slice, c->p->storages.v[slice.op.in[0].storage].layout, &plan))
     return no_slice(c, op_i);
   if (!plan.at_once) {
-    at = add_conversion(c, &slice.op, &slice.shape, &plan.middle, "slice", op_i, o->why);
+    at = add_conversion(c, &slice.op, slice.op.in[0].storage, &slice.shape, &plan.middle, "slice", op_i, o->why);
     slice.op = sw_layout__whole_copy(c, c->choice->conversions.v[at].copy, c->choice->conversions.v[at].copy);
   }
   slice.op.op = SW_OP_RESTICKIFY;
-  at = add_conversion(c, &slice.op, &slice.shape, &plan.last, plan.at_once ? "slice" : "stick", op_i, o->why);
+  at = add_conversion(c, &slice.op, slice.op.in[0].storage, &slice.shape, &plan.last, plan.at_once ? "slice" : "stick", op_i, o->why);
   redirect(c, op_i, input, c->choice->conversions.v[at].copy, &slice.read);
   return at;
 }
@@ -238,7 +267,7 @@ static void serve(struct sw_choosing *c, struct sw_problem *q, const struct sw_r
   if (o->kind != SW_CONVERT)
     return;
   if (o->load) {
-    c->n_loaded_again += !t->loaded;
+    c->loaded_again_cost += t->loaded ? 0 : o->cost;
     t->loaded = c->o->sharing;
     redirect(c, read->op, read->input, load_again(c, g->storage, o->load - 1), NULL);
     return;

@@ -314,6 +314,30 @@ static void propose_staggered(struct sw_choosing *c, int storage)
   }
 }
 
+static void add_layout(struct sw_choosing *c, sw_layout_list *list, const struct sw_layout *l)
+{
+  for (int i = 0; i < list->n; i++)
+    if (sw_layout_equal(&list->v[i], l))
+      return;
+  if (list->n < SW_MAX_LABELS)
+    *SW_PUSH(c->arena, list) = *l;
+}
+
+/* What else the loader could make of an input: each dim on the stick, and none. */
+static void list_reloads(struct sw_choosing *c, int i)
+{
+  const struct sw_storage *s = &c->p->storages.v[i];
+  struct sw_layout l;
+  for (int d = s->rank - 1; d >= -1; d--)
+    if ((d < 0 || s->size[d] > 1) && stick_last(s, sw_format_of(s->dtype), d, &l))
+      add_layout(c, &c->reload[i], &l);
+}
+
+const sw_layout_list *sw_layout__reloads(const struct sw_choosing *c, int storage)
+{
+  return c->load_twice[storage] ? &c->candidates[storage] : &c->reload[storage];
+}
+
 static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool free_layout)
 {
   const struct sw_storage *s = &c->p->storages.v[i];
@@ -351,8 +375,15 @@ static bool is_whole_dims(const struct sw_storage *s, int64_t n, int64_t step)
   return size == n;
 }
 
+/* Whether the loader, or whoever takes a host step's result to the device, may give it further layouts. */
+static bool is_laid_out(const struct sw_choosing *c, int storage)
+{
+  return c->best && !c->pinned[storage] && (c->load_twice[storage] || c->reload[storage].n ||
+         (c->p->storages.v[storage].kind == SW_STORAGE_TEMPORARY && c->candidates[storage].n));
+}
+
 /* Where a matmul reads all of a loaded tensor through loops that are not its dims, a layout by those loops: filters
- * [64,8,3,3] as a matrix [64,72]. */
+ * [64,8,3,3] as a matrix [64,72]. Likewise row numbers: [16,2] of them as 32. */
 static void propose_as_read(struct sw_choosing *c, const struct sw_op *op, int input)
 {
   int storage = op->in[input].storage;
@@ -360,20 +391,21 @@ static void propose_as_read(struct sw_choosing *c, const struct sw_op *op, int i
   struct sw_need need = sw_layout__need(c, op, input);
   int64_t size[SW_MAX_LOOPS], stride[SW_MAX_LOOPS], n_read = 1, n = 1;
   int order[SW_MAX_LOOPS], rank = 0, k = 0, stick = -1;
-  if (need.kind != SW_NEED_LOOP || need.loop < 0 || op->in[input].offset || op->in[input].index_input >= 0)
+  bool rows = need.kind == SW_NEED_ROWS;
+  if (!rows && (need.kind != SW_NEED_LOOP || need.loop < 0 || op->in[input].index_input >= 0))
     return;
   for (int d = 0; d < s->rank; d++)
     n *= s->size[d];
   for (int l = 0; l < op->n_loops; l++) {
     if (!op->in[input].step[l])
       continue;
-    stick = l == need.loop ? rank : stick;
+    stick = l == need.loop || rows ? rank : stick;
     size[rank] = op->range[l];
     stride[rank++] = op->in[input].step[l];
     n_read *= op->range[l];
   }
   enum sw_format f = sw_format_of(s->dtype);
-  if (n_read != n || stick < 0 || rank > 6 ||
+  if (n_read != n || op->in[input].offset || stick < 0 || rank > 6 ||
       (size[stick] % sw_format_eps(f) && !is_whole_dims(s, size[stick], stride[stick])))
     return;
   for (int d = 0; d < rank; d++)
@@ -381,7 +413,11 @@ static void propose_as_read(struct sw_choosing *c, const struct sw_op *op, int i
       order[k++] = d;
   order[k++] = stick;
   struct sw_layout l;
-  if (sw_layout_make(&l, f, SW_EA_STANDARD, rank, size, stride, order, k) && holds(s, &l))
+  if (!sw_layout_make(&l, f, SW_EA_STANDARD, rank, size, stride, order, k) || !holds(s, &l))
+    return;
+  if (c->reload[storage].n)
+    add_layout(c, &c->reload[storage], &l);
+  else
     sw_layout__propose(c, storage, &l);
 }
 
@@ -400,11 +436,9 @@ void sw_layout__load_candidates(struct sw_choosing *c)
     c->load_twice[i] = ours && !c->written[i];
     c->free_layout[i] = ours;
     propose_loaded(c, i, role, ours);
+    if (s->kind == SW_STORAGE_INPUT && c->best && !c->written[i] && !c->refused[i])
+      list_reloads(c, i);
   }
-  for (int i = 0; i < c->p->ops.n; i++)
-    for (int k = 0; k < c->p->ops.v[i].n_in; k++)
-      if (c->load_twice[c->p->ops.v[i].in[k].storage])
-        propose_as_read(c, &c->p->ops.v[i], k);
   for (int i = 0; i < c->p->steps.n; i++) {
     if (!c->p->steps.v[i].is_host)
       continue;
@@ -414,9 +448,11 @@ void sw_layout__load_candidates(struct sw_choosing *c)
       if (storage < 0 || c->candidates[storage].n || c->refused[storage] || c->p->storages.v[storage].host_only ||
           c->p->storages.v[storage].kind == SW_STORAGE_SCALAR)
         continue;
-      propose_loaded(c, storage, ROLE_NONE, false);
-      if (c->best)
-        propose_staggered(c, storage);
+      propose_loaded(c, storage, ROLE_NONE, c->best);
     }
   }
+  for (int i = 0; i < c->p->ops.n; i++)
+    for (int k = 0; k < c->p->ops.v[i].n_in; k++)
+      if (is_laid_out(c, c->p->ops.v[i].in[k].storage))
+        propose_as_read(c, &c->p->ops.v[i], k);
 }

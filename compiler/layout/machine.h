@@ -25,6 +25,8 @@ struct sw_machine {
   double row_reduction_least, row_reduction_more, row_reduction_rows; /* least + more * exp(-rows / rows) */
   double reduction_cores[6]; /* part of the rate on 1, 2, 4, 8, 16, 32 cores */
   double turn;               /* one core turns sticks from memory to memory */
+  double link;               /* between host and card, GB/s */
+  double launch;             /* ns until a kernel or a transfer that the host starts is under way */
   double interval[3];        /* ns between loads on fewer than 4, fewer than 32 and all cores */
 
   double macs; /* per ns and core */
@@ -32,6 +34,8 @@ struct sw_machine {
   double macs_projection[2]; /* 3-D by 2-D: batch up to 4, above */
   double macs_full_rows, macs_rows_exponent; /* efficiency (rows / full)^exponent */
   double spill_area, spill_slope, spill_most; /* of a core's part of the output, in elements */
+  double relayout_base, relayout_doubling; /* ns per run of a copy between scratchpads: doubling * log2(split) - base */
+  double relayout_bytes;                   /* bytes of such a copy per ns and slice */
   double split_area, split_long, split_short; /* ns per element above the area and doubling of a split */
 };
 

@@ -45,7 +45,7 @@ static bool changes_format(const struct sw_op *op)
          op->op == SW_OP_QFP8CH || op->op == SW_OP_QFP8WT;
 }
 
-static bool is_row_number(const struct sw_op *op, int input)
+bool sw_layout__is_row_number(const struct sw_op *op, int input)
 {
   for (int i = 0; i < op->n_in; i++)
     if (op->in[i].index_input == input)
@@ -56,8 +56,11 @@ static bool is_row_number(const struct sw_op *op, int input)
 struct sw_need sw_layout__need(const struct sw_choosing *c, const struct sw_op *op, int input)
 {
   const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
-  if (s->kind == SW_STORAGE_SCALAR || is_row_number(op, input))
+  bool rows = sw_layout__is_row_number(op, input);
+  if (s->kind == SW_STORAGE_SCALAR || (rows && (!c->best || !c->candidates[op->in[input].storage].n)))
     return (struct sw_need){SW_NEED_NONE, -1};
+  if (rows)
+    return (struct sw_need){SW_NEED_ROWS, -1};
   if (is_matmul(op))
     return (struct sw_need){SW_NEED_LOOP, input ? sw_layout__matmul_n(op) : sw_layout__matmul_k(op)};
   if (op->op == SW_OP_EXX2)
@@ -79,6 +82,21 @@ bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_
          host[d].constant + op->range[loop] >= s->size[d];
 }
 
+/* Whether the operand is the table of a gather, or what a scatter writes. */
+static bool moves_rows(const struct sw_op *op, int input)
+{
+  return op->in[input].index_input >= 0 || (op->out.index_input >= 0 && op->out.index_input != input);
+}
+
+/* Whether the op counts a loop of row numbers in whole sticks of its result: then it would read numbers behind the last. */
+static bool rounds_rows_up(const struct sw_op *op, const struct sw_layout *l, int loop)
+{
+  bool rounds = false;
+  for (int k = 0; k < op->n_in && loop >= 0; k++)
+    rounds |= sw_layout__is_row_number(op, k) && op->in[k].step[loop] && op->range[loop] % sw_format_eps(l->format);
+  return rounds;
+}
+
 bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
                             const struct sw_seen *seen)
 {
@@ -86,6 +104,8 @@ bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op,
   if (!seen->formed || s->class > SW_STICK_LOOP)
     return false;
   if (c->best && op->out.index_input >= 0 && !seen->coord[0].index)
+    return false;
+  if (c->best && rounds_rows_up(op, l, s->loop))
     return false;
   if (!sw_layout__writes_whole_sticks(&c->p->storages.v[op->out.storage], op, l, seen))
     return false;
@@ -184,6 +204,8 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
     return "its stick is not representable here: it would mix loops or skip lanes";
   if (s->class == SW_STICK_OFFSET)
     return "the read starts inside a stick";
+  if (need.kind == SW_NEED_ROWS)
+    return NULL;
   if (need.kind == SW_NEED_LOOP) {
     if (need.loop < 0 ? s->class != SW_STICK_ZERO : s->loop != need.loop)
       return s->class == SW_STICK_ZERO ? gather_sticks : "its stick is on another dim than the matrix unit takes";
@@ -217,6 +239,8 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
     return "sticks of different numbers of elements";
   if (c->best && op->in[input].index_input >= 0 && !seen->coord[0].index)
     return "a gather takes its rows from the outermost dim";
+  if (c->best && moves_rows(op, input) && s->loop != to_seen->stick.loop)
+    return "rows are moved in whole sticks: their stick must be the result's";
   return NULL;
 }
 
@@ -393,46 +417,78 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
   }
 }
 
-/* What the loader lays out it can lay out twice: another of the candidates, as a buffer of its own. */
+static void try_selection(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                          const struct sw_layout *from, const struct sw_layout *to, const struct sw_seen *to_seen, int dim,
+                          bool alone, struct sw_outcome *out)
+{
+  int storage = op->in[input].storage, loop = need.kind == SW_NEED_LOOP ? need.loop : to_seen->stick.loop;
+  const struct sw_storage *s = &c->p->storages.v[storage];
+  struct sw_layout whole = *from;
+  struct sw_select x;
+  if ((dim >= 0 && (s->size[dim] == 1 || !sw_layout__move_stick(s, from, dim, &whole))) ||
+      !sw_layout__select(c, op, input, loop, alone, &whole, &x))
+    return;
+  const struct sw_layout *made_in = x.sums ? &x.middle : &x.to;
+  struct sw_seen read = sw_layout__see(&x.to, op, &x.read, SW_OFFSET_EXACT);
+  struct sw_seen in = sw_layout__see(&whole, &x.first, &x.first.in[alone], SW_OFFSET_EXACT);
+  struct sw_seen made = sw_layout__see(made_in, &x.first, &x.first.out, SW_OFFSET_EXACT);
+  struct sw_need first = {alone ? SW_NEED_SAME : SW_NEED_LOOP, alone ? -1 : x.first.n_written};
+  if (obstacle(c, &x.first, alone, first, &whole, &in, made_in, &made) ||
+      obstacle(c, op, input, need, &x.to, &read, to, to_seen))
+    return;
+  int64_t cost = sw_layout__select_cost(c, &x, &whole) + (dim < 0 ? 0 : whole_cost(c, s, from, &whole));
+  double ns = sw_layout__copy_read(c, op, &x.read, &x.copy, &x.to, to_seen);
+  if (out->kind == SW_CONVERT && total(out) <= (double)cost + ns)
+    return;
+  *out = (struct sw_outcome){.kind = SW_CONVERT,
+                             .dim = dim,
+                             .front = -1,
+                             .select = 2 + loop,
+                             .alone = alone,
+                             .cost = cost,
+                             .read = ns,
+                             .why = out->why};
+}
+
+/* No copy will do at all: a matrix of zeros and ones, where need be behind a copy of the whole. */
+static void try_select(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                       const struct sw_layout *from, const struct sw_layout *to, const struct sw_seen *to_seen,
+                       struct sw_outcome *out)
+{
+  const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
+  for (int d = -1; d < s->rank; d++) {
+    try_selection(c, op, input, need, from, to, to_seen, d, true, out);
+    if (c->infinite[op->in[input].storage] != SW_INFINITE)
+      try_selection(c, op, input, need, from, to, to_seen, d, false, out);
+  }
+}
+
+/* What the loader lays out it can lay out twice: another of the candidates, as a buffer of its own. A parameter is loaded once
+ * for all runs; an input on every run, which is the last resort. */
 static bool try_loading_again(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
                               const struct sw_layout *to, const struct sw_seen *to_seen, struct sw_outcome *out)
 {
   const struct sw_access *x = &op->in[input];
-  const sw_layout_list *all = &c->candidates[x->storage];
-  for (int i = 0; c->load_twice[x->storage] && i < all->n; i++) {
+  const sw_layout_list *all = sw_layout__reloads(c, x->storage);
+  for (int i = 0; i < all->n; i++) {
     struct sw_seen seen = sw_layout__see(&all->v[i], op, x, SW_OFFSET_EXACT);
     if (obstacle(c, op, input, need, &all->v[i], &seen, to, to_seen))
       continue;
-    *out = (struct sw_outcome){.kind = SW_CONVERT, .dim = -1, .front = -1, .load = 1 + i, .cost = 1, .why = out->why};
+    *out = (struct sw_outcome){.kind = SW_CONVERT, .dim = -1, .front = -1, .load = 1 + i, .why = out->why};
+    out->cost = sw_layout__reload_cost(c, x->storage, &all->v[i]);
     out->read = sw_layout__copy_read(c, op, x, &c->p->storages.v[x->storage], &all->v[i], to_seen);
     return true;
   }
   return false;
 }
 
-struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct sw_op *op, int input,
-                                     const struct sw_layout *from, const struct sw_seen *seen,
-                                     const struct sw_layout *to, const struct sw_seen *to_seen)
+/* The copies by which an operand may get there. */
+static struct sw_outcome through_copy(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                                      const struct sw_layout *from, const struct sw_seen *seen,
+                                      const struct sw_layout *to, const struct sw_seen *to_seen, const char *why)
 {
-  struct sw_need need = sw_layout__need(c, op, input);
-  struct sw_outcome out = {.kind = SW_FREE, .dim = -1, .front = -1};
-  if (need.kind == SW_NEED_NONE)
-    return out;
-  out.why = obstacle(c, op, input, need, from, seen, to, to_seen);
-  if (!out.why) {
-    out.read = sw_layout__read(c, op, input, from, seen, to_seen);
-    return out;
-  }
-  if (need.kind == SW_NEED_COPY &&
-      sw_layout__moves_stick(c, op, from, seen, &c->p->storages.v[op->out.storage], to, to_seen)) {
-    out.kind = SW_IN_OP;
-    out.move = sw_layout__in_op_cost(c, op, from, to);
-    return out;
-  }
-  if (try_loading_again(c, op, input, need, to, to_seen, &out))
-    return out;
+  struct sw_outcome out = {.kind = SW_IMPOSSIBLE, .dim = -1, .front = -1, .why = why};
   const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
-  out.kind = SW_IMPOSSIBLE;
   int own = sw_layout__stick_dim(s, from);
   bool gather = op->in[input].index_input >= 0;
   int turned = own;
@@ -462,5 +518,36 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   int64_t readers = c->accesses[op->in[input].storage] - c->written[op->in[input].storage];
   double shared = (double)(out.cost + out.move) / (double)(readers > 1 ? readers : 1) + out.read;
   bool cheaper = slice.kind == SW_CONVERT && total(&slice) <= shared;
-  return out.kind == SW_IMPOSSIBLE || cheaper ? slice : out;
+  out = out.kind == SW_IMPOSSIBLE || cheaper ? slice : out;
+  if (out.kind == SW_IMPOSSIBLE && c->means >= SW_MEANS_SELECT)
+    try_select(c, op, input, need, from, to, to_seen, &out);
+  return out;
+}
+
+struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct sw_op *op, int input,
+                                     const struct sw_layout *from, const struct sw_seen *seen,
+                                     const struct sw_layout *to, const struct sw_seen *to_seen)
+{
+  struct sw_need need = sw_layout__need(c, op, input);
+  struct sw_outcome out = {.kind = SW_FREE, .dim = -1, .front = -1};
+  if (need.kind == SW_NEED_NONE)
+    return out;
+  out.why = obstacle(c, op, input, need, from, seen, to, to_seen);
+  if (!out.why) {
+    out.read = sw_layout__read(c, op, input, from, seen, to_seen);
+    return out;
+  }
+  if (need.kind == SW_NEED_COPY &&
+      sw_layout__moves_stick(c, op, from, seen, &c->p->storages.v[op->out.storage], to, to_seen)) {
+    out.kind = SW_IN_OP;
+    out.move = sw_layout__in_op_cost(c, op, from, to);
+    return out;
+  }
+  int storage = op->in[input].storage;
+  if (c->load_twice[storage] && try_loading_again(c, op, input, need, to, to_seen, &out))
+    return out;
+  out = through_copy(c, op, input, need, from, seen, to, to_seen, out.why);
+  if (out.kind == SW_IMPOSSIBLE && c->means >= SW_MEANS_RELOAD && !c->load_twice[storage])
+    try_loading_again(c, op, input, need, to, to_seen, &out);
+  return out;
 }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static int zero_scalar(struct sw_choosing *c, enum sw_dtype dtype)
+int sw_layout__zero(struct sw_choosing *c, enum sw_dtype dtype)
 {
   for (int i = 0; i < c->p->storages.n; i++) {
     const struct sw_storage *s = &c->p->storages.v[i];
@@ -109,7 +109,7 @@ void sw_layout__pad_matmul(struct sw_choosing *c, int op_i)
 
   struct sw_op fill = copy;
   int64_t start = range / eps * eps;
-  reads.storage = zero_scalar(c, shape.dtype);
+  reads.storage = sw_layout__zero(c, shape.dtype);
   fill.in[0] = reads;
   fill.out.offset = start * shape.stride[k_dim];
   fill.range[k_dim] = rows - start;

@@ -102,6 +102,8 @@ static void offer_rescaled(const struct cand_op *m, int input)
     if (m->s->size[d] > 1 &&
         make_rescaled(m, d, sw_format_eps(l->format), converted_arrangement(m->op->op, l), &out))
       sw_layout__propose(m->c, m->storage, &out);
+  if (make_rescaled(m, -1, sw_format_eps(l->format), SW_EA_STANDARD, &out))
+    sw_layout__propose(m->c, m->storage, &out);
 }
 
 static bool rescales(const struct sw_op *op)

@@ -54,7 +54,7 @@ static bool same_outcomes(const struct sw_outcome *a, const struct sw_outcome *b
 {
   for (int i = 0; i < n; i++)
     if (a[i].kind != b[i].kind || a[i].dim != b[i].dim || a[i].front != b[i].front || a[i].load != b[i].load ||
-        a[i].slice || b[i].slice)
+        a[i].slice || b[i].slice || a[i].select || b[i].select)
       return false;
   return true;
 }
@@ -370,8 +370,9 @@ static bool can_fail(const struct sw_choosing *c, const struct sw_group *g, cons
 
 /* One fault per pair of the minimal conflict. A group with several readers is in it as a whole: those of its readers
  * are named that are in it too, or else all that can fail. */
-static void explain(struct sw_choosing *c, const struct sw_problem *q, const struct sw_assign_conflict *x)
+void sw_layout__explain(struct sw_choosing *c, const struct sw_problem *q)
 {
+  const struct sw_assign_conflict *x = q->conflict;
   int before = c->job->faults.n;
   explain_hopeless(c, q);
   if (c->job->faults.n > before)
@@ -431,7 +432,7 @@ enum sw_rc sw_layout__solve(struct sw_choosing *c, struct sw_problem *q)
   report(c, r);
   q->labels = r->labels;
   if (r->status == SW_ASSIGN_INFEASIBLE) {
-    explain(c, q, r->conflict);
+    q->conflict = r->conflict;
     return SW_INFEASIBLE;
   }
   if (r->labels)

@@ -64,3 +64,33 @@ int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_op *o
   const struct sw_storage *s = &c->p->storages.v[op->in[0].storage];
   return c->best ? sw_layout__copy_cost(c, s, op, from, to) : 0; /* the reference does not count these */
 }
+
+/* An op of a selection: what it moves at the rate of copies, and 100 ns until its first result. As work it is small
+ * beside them: [32,128] by [128,128] is half a million multiplications, of which the card does 32768 a ns. */
+int64_t sw_layout__work_cost(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *const *l, int n)
+{
+  double bytes = 0, loops = 1;
+  int64_t elements = 0;
+  for (int i = 0; i < n; i++) {
+    bytes += (double)sw_layout_bytes(l[i]);
+    elements += i < n - 1 ? sw_layout_elements(l[i]) : 0; /* what is read */
+  }
+  if (c->o->objective != SW_OBJECTIVE_TIME)
+    return elements;
+  for (int d = 0; d < op->n_loops; d++)
+    loops *= (double)op->range[d];
+  double ns = 100 + bytes / sw_spyre.restickify + loops / 32768;
+  return ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
+}
+
+/* 1 for a parameter, so that fewer are better. An input goes over the host link on every run, and a transfer has its own
+ * cost. Reference: cost-model.md 1, 10.6. */
+int64_t sw_layout__reload_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l)
+{
+  if (c->load_twice[storage])
+    return 1;
+  if (c->o->objective != SW_OBJECTIVE_TIME)
+    return sw_layout_elements(l);
+  double ns = sw_spyre.launch + (double)sw_layout_bytes(l) / sw_spyre.link;
+  return ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
+}

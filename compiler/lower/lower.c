@@ -93,6 +93,22 @@ static bool is_load_time_work(struct lower *l)
 /* A float32 tensor from the host has its lanes in host order; the device's cast to fp16 would leave them in another
  * order than any fp16 tensor has (ops.md 1.4). So float32 arithmetic on nothing but such tensors, and their cast to fp16, stays on
  * the host: the RoPE factors of a position that is known at run time. */
+static bool is_from_host(struct lower *l, const struct sw_arg *a, bool *any)
+{
+  if (a->kind == SW_ARG_LIST) {
+    for (int i = 0; i < a->list.n; i++)
+      if (!is_from_host(l, &a->list.v[i], any))
+        return false;
+    return true;
+  }
+  if (!lw_is_tensor(l, a) || lw_constant_elements(l, a->value))
+    return true;
+  struct tensor t = lw_tensor_of_value(l, a->value);
+  if (!lw_known(t) || t.dtype != SW_F32 || !lw_storage(l, t.storage)->by_host)
+    return false;
+  return *any = true;
+}
+
 static bool is_host_float(struct lower *l)
 {
   const struct sw_node *n = lw_node(l);
@@ -100,17 +116,9 @@ static bool is_host_float(struct lower *l)
   bool any = false;
   if (!l->best || !v || v->kind != SW_VALUE_TENSOR || (v->dtype != SW_F32 && !is_half(v->dtype)))
     return false;
-  for (int k = 0; k < n->n_args; k++) {
-    const struct sw_arg *a = &n->args[k];
-    if (a->kind == SW_ARG_LIST && a->list.n > 0 && a->list.v[0].kind == SW_ARG_VALUE)
+  for (int k = 0; k < n->n_args; k++)
+    if (!is_from_host(l, &n->args[k], &any))
       return false;
-    if (!lw_is_tensor(l, a) || lw_constant_elements(l, a->value))
-      continue;
-    struct tensor t = lw_tensor_of_value(l, a->value);
-    if (!lw_known(t) || t.dtype != SW_F32 || !lw_storage(l, t.storage)->by_host)
-      return false;
-    any = true;
-  }
   return any && sw_eval_knows(n->target);
 }
 

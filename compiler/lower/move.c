@@ -140,7 +140,7 @@ static bool run_rotation(struct lower *l)
     return false;
   struct tensor x = lw_tensor_of_value(l, value);
   int64_t d = lw_known(x) ? x.size[x.rank - 1] : 0;
-  if (!lw_known(x) || x.dtype != t || d % 64 || d / 2 % 64 == 0) /* halves of whole sticks are copied as they are */
+  if (!lw_known(x) || x.dtype != t || d / 2 % 64 == 0) /* halves of whole sticks are copied as they are */
     return false;
   lw_set(l, 0, half_turn(l, x));
   return true;

@@ -90,21 +90,6 @@ static int add_copy(struct sw_job *job, struct sw_program *p, const struct sw_bo
   return p->ops.n - 1;
 }
 
-struct list {
-  SW_VEC(int) of;
-};
-
-/* Merges the copies into a sequence of ops. */
-static void push_around(struct sw_arena *a, int op, const struct list *before, const struct list *behind, int n_ops,
-                        struct list *out)
-{
-  for (int k = 0; op < n_ops && k < before[op].of.n; k++)
-    *SW_PUSH(a, &out->of) = before[op].of.v[k];
-  *SW_PUSH(a, &out->of) = op;
-  for (int k = 0; op < n_ops && k < behind[op].of.n; k++)
-    *SW_PUSH(a, &out->of) = behind[op].of.v[k];
-}
-
 void sw_insert_boundary_copies(struct sw_job *job, struct sw_program *p, struct sw_plan *plan,
                                const struct sw_life *lives, const struct sw_boundary *copies, int n)
 {
@@ -112,13 +97,13 @@ void sw_insert_boundary_copies(struct sw_job *job, struct sw_program *p, struct 
     return;
   int n_ops = p->ops.n, n_storages = p->storages.n;
   struct sw_arena *scratch = sw_arena_new(job->arena, SIZE_MAX);
-  struct list *before = SW_NEW_N(scratch, struct list, n_ops), *behind = SW_NEW_N(scratch, struct list, n_ops);
+  struct sw_around around = {SW_NEW_N(scratch, struct sw_ops, n_ops), SW_NEW_N(scratch, struct sw_ops, n_ops), n_ops};
   int *output_of = SW_NEW_N(scratch, int, n_storages);
   for (int c = 0; c < n; c++) {
     int twin, op = add_copy(job, p, &copies[c], &twin);
     const struct sw_life *l = &lives[copies[c].storage];
     bool is_input = copies[c].operand >= 0;
-    *SW_PUSH(scratch, &(is_input ? before : behind)[copies[c].like].of) = op;
+    *SW_PUSH(scratch, &(is_input ? around.before : around.behind)[copies[c].like].of) = op;
     if (!is_input)
       output_of[copies[c].storage] = twin;
     for (int t = 0; is_input && t < l->n; t++)
@@ -129,26 +114,6 @@ void sw_insert_boundary_copies(struct sw_job *job, struct sw_program *p, struct 
     if (p->outputs.v[k].is_tensor && output_of[view->storage])
       view->storage = output_of[view->storage];
   }
-  for (int k = 0; k < plan->kernels.n; k++) {
-    struct list ops = {0};
-    for (int i = 0; i < plan->kernels.v[k].ops.n; i++)
-      push_around(job->arena, plan->kernels.v[k].ops.v[i], before, behind, n_ops, &ops);
-    plan->kernels.v[k].ops.v = ops.of.v;
-    plan->kernels.v[k].ops.n = ops.of.n;
-    plan->kernels.v[k].ops.cap = ops.of.cap;
-  }
-  SW_VEC(struct sw_step) steps = {0};
-  for (int t = 0; t < p->steps.n; t++) {
-    struct list ops = {0};
-    if (p->steps.v[t].is_host)
-      *SW_PUSH(job->arena, &steps) = p->steps.v[t];
-    else
-      push_around(scratch, p->steps.v[t].index, before, behind, n_ops, &ops);
-    for (int k = 0; k < ops.of.n; k++)
-      *SW_PUSH(job->arena, &steps) = (struct sw_step){false, ops.of.v[k]};
-  }
-  p->steps.v = steps.v;
-  p->steps.n = steps.n;
-  p->steps.cap = steps.cap;
+  sw_insert_around(job, p, plan, &around);
   sw_arena_free(scratch);
 }

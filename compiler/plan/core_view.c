@@ -14,12 +14,28 @@ static bool is_matmul(enum sw_device_op op)
   return op == SW_OP_MATMUL || op == SW_OP_MATMULFP8;
 }
 
-/* Slice of every loop that a core computes, as it will be written down (superdsc.md 7.1). */
-static void slices_of(const struct sw_op *op, int core, int64_t slice[SW_MAX_LOOPS])
+/* How the loops are shared out: core c has slice (c / below) mod split. */
+struct shares {
+  int64_t split[SW_MAX_LOOPS], below[SW_MAX_LOOPS];
+};
+
+/* As it will be written down (superdsc.md 7.1); the operands of a relayout have owners of their own. */
+static void shares_of(const struct sw_op *op, int operand, struct shares *out)
 {
   int last = op->n_loops - 1;
   int first = is_matmul(op->op) && last >= 0 && op->plan->split[last] > 1 ? last : -1;
-  sw_core_slices(op->n_loops, op->plan->split, first, core, slice);
+  memcpy(out->split, op->plan->split, sizeof out->split);
+  if (op->plan->relayout) {
+    const struct sw_owners *o = operand < 0 ? &op->plan->relayout->to : &op->plan->relayout->from;
+    for (int v = 0; v < op->n_loops; v++)
+      out->split[v] = out->below[v] = 1;
+    for (int k = 0; k < o->n; k++) {
+      out->split[o->cut[k].loop] = o->cut[k].n;
+      out->below[o->cut[k].loop] = o->cut[k].below;
+    }
+  } else {
+    sw_core_strides(op->n_loops, op->plan->split, first, out->below);
+  }
 }
 
 /* One device dim of an access: the loop that walks along it (-1: none), in steps of `den` elements of the loop. */
@@ -44,8 +60,8 @@ static enum sw_lx_reason walk_of(const struct sw_coord *c, int64_t size, struct 
 /* Whether the dims that loop `v` walks along are its digits, all of them and side by side: a loop over 8 on dims 2, 4
  * has the digits v div 4 and v mod 4. `lane` is the size of the lowest digit if that is in the stick, else 1. A core's
  * part is dense in LX, so that dims side by side may be seen as one; but only a loop with one dim may be cut. */
-static enum sw_lx_reason check_digits(const struct sw_op *op, const struct sw_layout *l, const struct walk *w, int v,
-                                      int64_t lane)
+static enum sw_lx_reason check_digits(const struct sw_op *op, const struct shares *shares, const struct sw_layout *l,
+                                      const struct walk *w, int v, int64_t lane)
 {
   int64_t below = lane;
   int inner = -1;
@@ -55,7 +71,7 @@ static enum sw_lx_reason check_digits(const struct sw_op *op, const struct sw_la
     for (int between = d + 1; between < inner; between++)
       if (l->device_size[between] > 1)
         return SW_LX_PARTIAL_REASON;
-    if (w[d].den != below || (inner >= 0 && op->plan->split[v] > 1))
+    if (w[d].den != below || (inner >= 0 && shares->split[v] > 1))
       return SW_LX_PARTIAL_REASON;
     int64_t end = below * l->device_size[d];
     if (w[d].mod ? w[d].mod != end : (op->range[v] + lane - 1) / lane * lane != end)
@@ -63,7 +79,7 @@ static enum sw_lx_reason check_digits(const struct sw_op *op, const struct sw_la
     below = end;
     inner = d;
   }
-  if (below < op->range[v] || (inner < 0 && op->plan->split[v] > 1)) /* not all of it, or cut inside a stick */
+  if (below < op->range[v] || (inner < 0 && shares->split[v] > 1)) /* not all of it, or cut inside a stick */
     return SW_LX_PARTIAL_REASON;
   return SW_LX_FITS;
 }
@@ -80,8 +96,10 @@ enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *o
   if (!sw_layout_coords(l, op, x, coord))
     return SW_LX_PARTIAL_REASON;
   unsigned cut = sw_op_cut_loops(p, op); /* another operand may cut a loop: then a core has several pieces */
+  struct shares shares;
+  shares_of(op, operand, &shares);
   for (int v = 0; v < op->n_loops; v++)
-    if (op->plan->split[v] > 1 && cut >> v & 1)
+    if (shares.split[v] > 1 && cut >> v & 1)
       return SW_LX_PARTIAL_REASON;
   memset(out, 0, sizeof *out);
   out->rank = l->rank;
@@ -95,7 +113,7 @@ enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *o
     enum sw_lx_reason why = walk_of(&coord[d], l->device_size[d], &w[d]);
     if (why != SW_LX_FITS)
       return why;
-    out->factor[d] = w[d].loop < 0 ? 1 : op->plan->split[w[d].loop];
+    out->factor[d] = w[d].loop < 0 ? 1 : shares.split[w[d].loop];
     if (l->device_size[d] % out->factor[d])
       return SW_LX_GAP_REASON;
   }
@@ -104,15 +122,14 @@ enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *o
     bool is_lane = lane->n && lane->term[0].loop == v, walks = is_lane;
     for (int d = 0; d + 1 < l->rank; d++)
       walks |= w[d].loop == v;
-    enum sw_lx_reason why = walks ? check_digits(op, l, w, v, is_lane ? eps : 1) : SW_LX_FITS;
+    enum sw_lx_reason why = walks ? check_digits(op, &shares, l, w, v, is_lane ? eps : 1) : SW_LX_FITS;
     if (why != SW_LX_FITS)
       return why;
   }
-  for (int c = 0; c < out->cores; c++) {
-    int64_t slice[SW_MAX_LOOPS];
-    slices_of(op, c, slice);
-    for (int d = 0; d + 1 < l->rank; d++)
-      out->slice[d][c] = w[d].loop < 0 ? 0 : (signed char)slice[w[d].loop];
+  for (int d = 0; d + 1 < l->rank; d++) {
+    out->loop[d] = w[d].loop;
+    for (int c = 0; c < out->cores && w[d].loop >= 0; c++)
+      out->slice[d][c] = (signed char)(c / shares.below[w[d].loop] % shares.split[w[d].loop]);
   }
   return SW_LX_FITS;
 }

@@ -88,16 +88,24 @@ int64_t sw_granularity(int64_t min, int64_t max)
   return 0;
 }
 
-void sw_core_slices(int n, const int64_t *split, int first, int core, int64_t *slice)
+void sw_core_strides(int n, const int64_t *split, int first, int64_t *below)
 {
   int64_t stride = 1;
   for (int i = first >= 0 ? -1 : 0; i < n; i++) {
     int d = i < 0 ? first : i;
     if (i == first && first >= 0)
       continue; /* had its turn before the others */
-    slice[d] = core / stride % split[d];
+    below[d] = stride;
     stride *= split[d];
   }
+}
+
+void sw_core_slices(int n, const int64_t *split, int first, int core, int64_t *slice)
+{
+  int64_t below[SW_MAX_LOOPS];
+  sw_core_strides(n, split, first, below);
+  for (int d = 0; d < n; d++)
+    slice[d] = core / below[d] % split[d];
 }
 
 static void ones(int64_t *split, int n)

@@ -125,6 +125,8 @@ int64_t sw_granularity(int64_t min, int64_t max);
 /* Slice of every dim that a core computes (section 15): mixed radix, the first dim varies fastest; `first` >= 0 names
  * a dim that varies faster than all others. Splits 2,3 on 12 cores: core 4 computes (0,2), core 6 again (0,0). */
 void sw_core_slices(int n, const int64_t *split, int first, int core, int64_t *slice);
+/* The same as numbers: core c computes slice (c / below[d]) mod split[d] of dim d. */
+void sw_core_strides(int n, const int64_t *split, int first, int64_t *below);
 
 /* Every legal division of an op (section 16), smallest splits first, the last variable fastest. */
 struct sw_division {

@@ -1,6 +1,7 @@
 /* What few cores and short runs cost an op beyond the recorded model (profile best): memory is slower when few cores
  * ask for it, and a copy that reads short runs waits for its requests. Reference: cost-model.md 10.3, 13. */
 #include "compiler/plan/cost.h"
+#include "compiler/plan/scratchpad.h"
 
 #include "compiler/layout/burst.h"
 
@@ -17,6 +18,15 @@ double sw_moved_bytes(const struct sw_cost_op *op)
 static bool in_lx(const struct sw_storage *s)
 {
   return s->place && s->place->kind == SW_PLACE_LX;
+}
+
+static double relayout_ns(const struct sw_program *p, const struct sw_op *op)
+{
+  struct sw_core_view view;
+  struct sw_part from, to;
+  bool known = sw_core_view(p, op, 0, &view) == SW_LX_FITS && sw_part_of_view(&view, &from) &&
+               sw_core_view(p, op, -1, &view) == SW_LX_FITS && sw_part_of_view(&view, &to);
+  return known ? sw_part_move_ns(p->storages.v[op->out.storage].layout, &from, &to) : 0;
 }
 
 static double copy_ns(const struct sw_program *p, const struct sw_op *op, const struct sw_work *w, const int64_t *split)
@@ -36,6 +46,8 @@ static double copy_ns(const struct sw_program *p, const struct sw_op *op, const 
 double sw_extra_ns(const struct sw_program *p, const struct sw_op *op, const struct sw_cost_op *cost,
                    const struct sw_work *w, const int64_t *split)
 {
+  if (op->plan && op->plan->relayout)
+    return relayout_ns(p, op);
   double ns = copy_ns(p, op, w, split);
   if (cost->is_matmul || cost->traffic == SW_TRAFFIC_RESTICKIFY)
     return ns; /* their own rates know the cores */

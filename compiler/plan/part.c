@@ -1,5 +1,9 @@
 #include "compiler/plan/part.h"
 
+#include "compiler/layout/machine.h"
+
+#include <math.h>
+
 /* Cores per step of each variable's slice number: mixed radix in order of the variables, the first fastest; the K of a
  * matmul before all others. */
 static void strides_of(const struct sw_work *w, const int64_t *split, int64_t *stride)
@@ -62,4 +66,57 @@ void sw_part_of(const struct sw_work *w, const struct sw_work_tensor *t, const i
   for (int v = 0; v < w->n_vars && !out->broken; v++)
     if (split[v] > 1 && !seen[v])
       out->broken = w->var[v].is_output ? "cores share a broadcast operand" : "cores add up one result";
+}
+
+/* -- moves -- */
+
+static const struct sw_cut uncut = {.factor = 1, .stride = 1};
+
+static const struct sw_cut *cut_of(const struct sw_part *p, int dim)
+{
+  for (int k = 0; k < p->n; k++)
+    if (p->cut[k].dim == dim)
+      return &p->cut[k];
+  return &uncut;
+}
+
+/* Whether two cores have something of a dim in common: slices x of n and y of m of the same length. */
+static bool meet(const struct sw_cut *a, int core_a, const struct sw_cut *b, int core_b)
+{
+  int64_t x = core_a / a->stride % a->factor, y = core_b / b->stride % b->factor;
+  return x * b->factor < (y + 1) * a->factor && y * a->factor < (x + 1) * b->factor;
+}
+
+bool sw_part_moves_evenly(const struct sw_part *from, const struct sw_part *to)
+{
+  int out[SW_MAX_CORES] = {0}, in[SW_MAX_CORES] = {0};
+  if (from->broken || to->broken || from->cores != to->cores)
+    return false;
+  for (int a = 0; a < from->cores; a++)
+    for (int b = 0; b < to->cores; b++) {
+      bool together = true;
+      for (int k = 0; k < from->n && together; k++)
+        together = meet(&from->cut[k], a, cut_of(to, from->cut[k].dim), b);
+      for (int k = 0; k < to->n && together; k++)
+        together = meet(cut_of(from, to->cut[k].dim), a, &to->cut[k], b);
+      out[a] += together;
+      in[b] += together;
+    }
+  for (int c = 1; c < from->cores; c++)
+    if (out[c] != out[0] || in[c] != in[0])
+      return false;
+  return true;
+}
+
+/* The innermost dim that either side cuts tells the contiguous runs and how they interleave (cost-model.md 10.4). */
+double sw_part_move_ns(const struct sw_layout *l, const struct sw_part *from, const struct sw_part *to)
+{
+  double run = 128, slices = 1;
+  for (int d = l->rank - 2; d >= 0 && slices <= 1; d--) {
+    slices = (double)(cut_of(from, d)->factor > cut_of(to, d)->factor ? cut_of(from, d)->factor : cut_of(to, d)->factor);
+    run *= (double)l->device_size[d] / slices;
+  }
+  double bytes = (double)sw_layout_bytes(l) / from->cores, s = fmin(fmax(slices, 2), 8);
+  return bytes / run * (sw_spyre.relayout_doubling * log2(s) - sw_spyre.relayout_base) +
+         bytes * s / sw_spyre.relayout_bytes;
 }

@@ -75,7 +75,7 @@ enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct s
   if (o->profile == SW_PROFILE_BEST)
     SW_TRY(sw_plan_best_places(job, o, p, plan));
   else
-    SW_TRY(sw_plan_places(job, o, p, plan, true));
+    SW_TRY(sw_plan_places(job, o, p, plan, (struct sw_lx_copies){true, o->lx_placer == SW_LX_GREEDY}));
   sw_predict(job, o, p, plan);
   *out = plan;
   return SW_OK;

@@ -23,10 +23,25 @@ struct sw_time {
   double total, compute, hbm, lx, overhead;
 };
 
+/* Which part of a tensor each core has: core c has slice (c / below) mod n of a loop, and all of the other loops. */
+struct sw_owners {
+  int n;
+  struct sw_owned_loop {
+    int loop;
+    int64_t n, below;
+  } cut[SW_MAX_DEVICE_RANK];
+};
+
+/* A copy within the scratchpads that hands a buffer to other cores (scratchpad.md section 9). */
+struct sw_relayout {
+  struct sw_owners from, to;
+};
+
 struct sw_op_plan {
   int64_t split[SW_MAX_LOOPS]; /* slices per loop; product = cores */
   int cores;
   int kernel; /* number of the bundle */
+  const struct sw_relayout *relayout; /* NULL for every other op */
   struct sw_time time;
 };
 
@@ -44,12 +59,16 @@ struct sw_tried {
 
 struct sw_plan {
   SW_VEC(struct sw_kernel) kernels; /* launch order; host steps lie between them by program.steps */
-  double predicted_ns; /* the same yardstick in every profile */
+  double predicted_ns; /* the same yardstick in every profile; host steps included */
+  double host_ns;      /* of it: host steps and the starts of kernels behind them */
   double reference_ns; /* what the reference's own report would say of this plan */
   int64_t peak_pool_bytes, lx_peak_bytes;
   const char *plan_of;          /* of those tried the one that this is; NULL: no others were tried */
   SW_VEC(struct sw_tried) tried;
 };
+
+/* ns of a host step (host.c). */
+double sw_host_step_ns(const struct sw_program *p, const struct sw_host_step *h);
 
 struct sw_options;
 enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out);

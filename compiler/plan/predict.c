@@ -64,17 +64,29 @@ static void predict_run(struct sw_job *job, const struct sw_options *o, const st
   sw_arena_free(scratch);
 }
 
-/* The time model knows no borders but host steps. */
+/* The time model knows no borders but host steps. Kernels follow each other without a gap, but not what the host has to
+ * wait for: behind a step that touches the card the next kernel's start shows. */
 void sw_predict(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, struct sw_plan *plan)
 {
   SW_VEC(int) run = {0};
-  plan->predicted_ns = plan->reference_ns = 0;
+  bool waits = false;
+  plan->predicted_ns = plan->reference_ns = plan->host_ns = 0;
   for (int i = 0; i <= p->steps.n; i++) {
     if (i < p->steps.n && !p->steps.v[i].is_host) {
       *SW_PUSH(job->arena, &run) = p->steps.v[i].index;
-    } else if (run.n) {
+      continue;
+    }
+    if (run.n) {
       predict_run(job, o, p, run.v, run.n, plan);
+      plan->host_ns += waits ? sw_spyre.launch : 0;
+      waits = false;
       run.n = 0;
     }
+    if (i < p->steps.n) {
+      double ns = sw_host_step_ns(p, &p->host_steps.v[p->steps.v[i].index]);
+      plan->host_ns += ns;
+      waits |= ns > 0;
+    }
   }
+  plan->predicted_ns += plan->host_ns;
 }

@@ -64,9 +64,9 @@ static bool reference_allows(const struct sw_program *p, const struct sw_op *op)
   }
 }
 
-/* Operations whose tensors simply follow the op's own slices. Left out: windows, top-k and everything that picks rows,
+/* Left out: windows, top-k and everything that picks rows,
  * whose cores read outside their slices; conversions, which move data between cores. */
-static bool follows_slices(const struct sw_op *op)
+bool sw_follows_slices(const struct sw_op *op)
 {
   switch (op->op) {
   case SW_OP_RESTICKIFY:
@@ -89,7 +89,7 @@ static bool follows_slices(const struct sw_op *op)
 /* The same for what they write; the statistics of a layer norm have a form of their own. */
 static bool may_write(const struct sw_op *op)
 {
-  return follows_slices(op) && op->op != SW_OP_EXX2 && op->op != SW_OP_LAYERNORMSCALE && op->role != SW_ROLE_WRITE &&
+  return sw_follows_slices(op) && op->op != SW_OP_EXX2 && op->op != SW_OP_LAYERNORMSCALE && op->role != SW_ROLE_WRITE &&
          op->role != SW_ROLE_PADDING && op->role != SW_ROLE_CONVERSION;
 }
 
@@ -125,7 +125,7 @@ static enum sw_lx_reason check_readers(const struct planner *x, int s)
     if (reads_through_index(&x->p->ops.v[l->touch[t].op], s))
       return SW_LX_INDEX_REASON;
   for (int t = 0; t < l->n; t++)
-    if (!follows_slices(&x->p->ops.v[l->touch[t].op]))
+    if (!sw_follows_slices(&x->p->ops.v[l->touch[t].op]))
       return SW_LX_NOT_REWRITABLE_REASON;
   if (l->by_host)
     return SW_LX_EXTERN_REASON;
@@ -160,6 +160,15 @@ static bool is_returned_whole(const struct planner *x, int s)
   return true;
 }
 
+/* Whether a relayout writes or reads it. */
+static bool is_moved(const struct planner *x, int s)
+{
+  for (int t = 0; t < x->lives[s].n; t++)
+    if (x->p->ops.v[x->lives[s].touch[t].op].plan->relayout)
+      return true;
+  return false;
+}
+
 /* The checks that do not look at cores, in the reference's order. */
 static enum sw_lx_reason check_storage(const struct planner *x, int s)
 {
@@ -173,10 +182,11 @@ static enum sw_lx_reason check_storage(const struct planner *x, int s)
     return check_input(x, s);
   if (!l->n_writes || l->touch[0].operand >= 0)
     return SW_LX_OP_REASON;
+  bool moved = is_moved(x, s);
   for (int t = 0; t < l->n; t++) {
     const struct sw_op *op = &x->p->ops.v[l->touch[t].op];
     if (l->touch[t].operand < 0 &&
-        (!may_write(op) || (x->o->profile == SW_PROFILE_TORCH_SPYRE && !reference_allows(x->p, op))))
+        (!may_write(op) || (x->o->profile == SW_PROFILE_TORCH_SPYRE && !moved && !reference_allows(x->p, op))))
       return SW_LX_OP_REASON;
   }
   if (l->n_writes > 1)
@@ -187,7 +197,7 @@ static enum sw_lx_reason check_storage(const struct planner *x, int s)
   return why;
 }
 
-static bool splits_reduction(const struct sw_op *op)
+bool sw_splits_reduction(const struct sw_op *op)
 {
   for (int v = op->n_written; v < op->n_loops; v++)
     if (op->plan->split[v] > 1)
@@ -204,7 +214,7 @@ static enum sw_lx_reason check_cores(const struct planner *x, int s, int64_t *by
   for (int t = 0; t < l->n; t++) {
     const struct sw_op *op = &x->p->ops.v[l->touch[t].op];
     bool is_write = l->touch[t].operand < 0;
-    if (is_write && splits_reduction(op)) {
+    if (is_write && sw_splits_reduction(op)) {
       *why = sw_arena_printf(a, "%s: K-split writer '%s'", reason_texts[SW_LX_CORES_REASON], op->name);
       return SW_LX_CORES_REASON;
     }
@@ -265,6 +275,7 @@ static bool may_reuse(const struct planner *x, const struct sw_op *op, int tick,
 {
   int parent = op->in[i].storage, child = op->out.storage;
   if (parent == child || !x->r[parent].may || !x->r[child].may || sw_device_op_is_reduction(op->op) ||
+      op->plan->relayout || (x->o->profile == SW_PROFILE_TORCH_SPYRE && is_moved(x, parent)) ||
       x->lives[parent].last != tick || x->lives[child].first != tick || x->r[parent].bytes != x->r[child].bytes)
     return false;
   for (int k = 0; k < op->n_in; k++)
@@ -403,24 +414,50 @@ static void place_rest_in_hbm(struct planner *x, int n_judged)
   }
 }
 
-enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,
-                          bool copy_inputs)
+/* One attempt with these relayouts, which are taken out again if one of them has no room. */
+static enum sw_rc place_with(struct planner *x, struct sw_arena *scratch, struct sw_relayouts *moves, bool *barred)
 {
-  struct sw_arena *scratch = sw_arena_new(job->arena, SIZE_MAX);
-  struct planner x = {.job = job, .o = o, .p = p, .plan = plan, .copy_inputs = copy_inputs, .budget = o->budget};
-  x.lives = sw_lives_make(scratch, p);
-  x.r = SW_NEW_N(scratch, struct resident, p->storages.n);
+  struct sw_program *p = x->p;
+  x->lives = sw_lives_make(scratch, p);
+  x->r = SW_NEW_N(scratch, struct resident, p->storages.n);
   for (int s = 0; s < p->storages.n; s++) {
     p->storages.v[s].place = NULL;
-    judge(&x, s);
+    judge(x, s);
   }
-  int n_judged = p->storages.n;
-  enum sw_rc rc = place_all(&x);
-  if (rc == SW_OK) {
-    copy_at_borders(&x, scratch);
-    place_rest_in_hbm(&x, n_judged);
-    rc = sw_plan_pools(job, o, p, sw_lives_make(scratch, p), plan);
+  int n_judged = p->storages.n, homeless = 0;
+  SW_TRY(place_all(x));
+  for (int k = 0; k < moves->n; k++)
+    if (!x->r[moves->copy[k].source].may || !x->r[moves->copy[k].destination].may) {
+      barred[moves->copy[k].source] = true;
+      homeless++;
+    }
+  if (homeless) {
+    sw_remove_relayouts(p, x->plan, moves);
+    x->plan->lx_peak_bytes = 0;
+    return SW_OK;
   }
-  sw_arena_free(scratch);
+  copy_at_borders(x, scratch);
+  place_rest_in_hbm(x, n_judged);
+  return sw_plan_pools(x->job, x->o, p, sw_lives_make(scratch, p), x->plan);
+}
+
+enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,
+                          struct sw_lx_copies copies)
+{
+  enum { MOST_ATTEMPTS = 8 };
+  struct sw_arena *all = sw_arena_new(job->arena, SIZE_MAX);
+  bool *barred = SW_NEW_N(all, bool, p->storages.n), again = true;
+  enum sw_rc rc = SW_OK;
+  for (int n = 0; again && rc == SW_OK; n++) {
+    struct sw_arena *scratch = sw_arena_new(all, SIZE_MAX);
+    struct planner x = {.job = job, .o = o, .p = p, .plan = plan, .copy_inputs = copies.inputs, .budget = o->budget};
+    struct sw_relayouts moves = {0};
+    if (copies.relayouts && o->lx && n < MOST_ATTEMPTS)
+      sw_insert_relayouts(job, o, p, plan, barred, &moves);
+    rc = place_with(&x, scratch, &moves, barred);
+    again = moves.removed;
+    sw_arena_free(scratch);
+  }
+  sw_arena_free(all);
   return rc;
 }

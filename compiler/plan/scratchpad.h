@@ -5,6 +5,7 @@
 #ifndef SW_PLAN_SCRATCHPAD_H
 #define SW_PLAN_SCRATCHPAD_H
 
+#include "compiler/plan/part.h"
 #include "compiler/plan/plan.h"
 
 /* The closed list of reasons why a storage is not in LX: X(id, text). A text may be followed by ": " and detail. */
@@ -35,10 +36,14 @@ enum sw_lx_reason {
 };
 
 /* Sets the place of every storage that has a layout, pool_bytes of the kernels and the peaks of the plan. Wants the
- * splits of the ops and the kernels. `copy_inputs`: a graph input that several ops read may be copied into LX. */
+ * splits of the ops and the kernels. */
+struct sw_lx_copies {
+  bool inputs;    /* a graph input that several ops read may be copied into LX */
+  bool relayouts; /* within LX, where readers are cut over the cores otherwise than the writer */
+};
 enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,
-                          bool copy_inputs);
-/* Tries both and keeps the faster plan. */
+                          struct sw_lx_copies copies);
+/* Tries with and without and keeps the fastest plan. */
 enum sw_rc sw_plan_best_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p,
                                struct sw_plan *plan);
 
@@ -53,11 +58,17 @@ enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const s
 int64_t sw_pool_first_fit(struct sw_arena *arena, int n, const int64_t *bytes, const int *first, const int *last,
                           int64_t limit, int64_t *offset);
 
+/* Whether the op's tensors simply follow its own slices, so that they may be in LX. */
+bool sw_follows_slices(const struct sw_op *op);
+/* Whether several cores add up one result of it. */
+bool sw_splits_reduction(const struct sw_op *op);
+
 /* What every core has of a storage through one access: for each device dim the number of its slice. */
 struct sw_core_view {
   int rank, cores;
   int64_t factor[SW_MAX_DEVICE_RANK];
-  signed char slice[SW_MAX_DEVICE_RANK][32]; /* of dim and core */
+  signed char slice[SW_MAX_DEVICE_RANK][SW_MAX_CORES]; /* of dim and core */
+  int loop[SW_MAX_DEVICE_RANK]; /* of the op, that walks along the dim, or -1; no part of the view */
 };
 
 /* The view of operand (-1: output) of op. Not SW_LX_FITS: why the access can't be one of LX. */
@@ -69,7 +80,38 @@ enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *o
 bool sw_boundary_copy(struct sw_arena *arena, const struct sw_program *p, const struct sw_op *like, int operand,
                       struct sw_op *out);
 
-/* Puts such copies into the program. */
+struct sw_ops {
+  SW_VEC(int) of;
+};
+
+/* Ops to be put in front of old ones and behind them, by old op; n old ones. */
+struct sw_around {
+  struct sw_ops *before, *behind;
+  int n;
+};
+void sw_insert_around(struct sw_job *job, struct sw_program *p, struct sw_plan *plan, const struct sw_around *x);
+
+/* Relayouts: where the readers of a buffer are cut over the cores otherwise than its writer, a copy within the
+ * scratchpads (scratchpad.md section 9). */
+struct sw_relayouts {
+  int n; /* copies */
+  struct sw_relayout_copy {
+    int source, destination; /* storages */
+  } *copy;
+  bool removed;
+  /* what was there before */
+  int n_ops, n_storages, n_steps;
+  struct sw_step *steps;
+  struct sw_ops *kernels;
+};
+/* Puts copies into the program, but for the sources that are `barred` (by storage); in profile best those that are
+ * faster than memory, else by the reference's rule. Source and copies must all find room in LX, or the program be put
+ * back as it was. */
+void sw_insert_relayouts(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,
+                         const bool *barred, struct sw_relayouts *out);
+/* Takes them out again, as long as nothing else has been put in. */
+void sw_remove_relayouts(struct sw_program *p, struct sw_plan *plan, struct sw_relayouts *r);
+/* Puts copies at the border into the program. */
 struct sw_boundary {
   int storage;     /* in LX: a graph input gets a copy in LX that all its readers read; a graph output a copy in HBM */
   int like;        /* op: in front of it (its first reader), or behind it (its writer) */
@@ -77,6 +119,9 @@ struct sw_boundary {
 };
 void sw_insert_boundary_copies(struct sw_job *job, struct sw_program *p, struct sw_plan *plan,
                                const struct sw_life *lives, const struct sw_boundary *copies, int n);
+
+/* The same as the numbers that part.h counts with; false when a core has nothing of its own. */
+bool sw_part_of_view(const struct sw_core_view *view, struct sw_part *out);
 
 bool sw_core_view_equal(const struct sw_core_view *a, const struct sw_core_view *b);
 

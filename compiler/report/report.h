@@ -16,6 +16,14 @@ struct sw_report {
   const struct sw_plan *plan;
 };
 
+/* What a plan consists of, in numbers. */
+struct sw_report_counts {
+  int ops, host_steps, kernels;
+  int intermediates, in_lx; /* storages that a device op writes, and how many of them live in the scratchpads */
+  int64_t peak_pool_bytes;
+};
+struct sw_report_counts sw_report_count(const struct sw_program *program, const struct sw_plan *plan);
+
 /* result.json: docs/formats.md, section "Result". Holds nothing that differs between two runs. */
 void sw_report_result(const struct sw_report *r, struct sw_buf *out);
 

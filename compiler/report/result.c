@@ -40,6 +40,7 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
     sw_jw_real(w, r->plan->predicted_ns);
   else
     sw_jw_null(w);
+  sw_jw_kreal(w, "host_ns", r->plan ? r->plan->host_ns : 0);
   sw_jw_key(w, "reference_ns");
   if (r->plan)
     sw_jw_real(w, r->plan->reference_ns);
@@ -51,6 +52,37 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
   for (int i = 0; r->plan && i < r->plan->tried.n; i++)
     sw_jw_kreal(w, r->plan->tried.v[i].name, r->plan->tried.v[i].predicted_ns);
   sw_jw_end_object(w);
+  sw_jw_end_object(w);
+}
+
+struct sw_report_counts sw_report_count(const struct sw_program *program, const struct sw_plan *plan)
+{
+  struct sw_report_counts n = {.ops = program->ops.n, .host_steps = program->host_steps.n, .kernels = plan->kernels.n,
+                               .peak_pool_bytes = plan->peak_pool_bytes};
+  for (int i = 0; i < program->storages.n; i++) {
+    const struct sw_storage *s = &program->storages.v[i];
+    bool is_intermediate = s->kind == SW_STORAGE_TEMPORARY && !s->host_only;
+    n.intermediates += is_intermediate;
+    n.in_lx += is_intermediate && s->place && s->place->kind == SW_PLACE_LX;
+  }
+  return n;
+}
+
+static void write_counts(struct sw_jw *w, const struct sw_report *r)
+{
+  sw_jw_key(w, "counts");
+  if (!r->plan || r->job->worst != SW_OK) {
+    sw_jw_null(w);
+    return;
+  }
+  struct sw_report_counts n = sw_report_count(r->program, r->plan);
+  sw_jw_object(w);
+  sw_jw_kint(w, "ops", n.ops);
+  sw_jw_kint(w, "host_steps", n.host_steps);
+  sw_jw_kint(w, "kernels", n.kernels);
+  sw_jw_kint(w, "intermediates", n.intermediates);
+  sw_jw_kint(w, "in_lx", n.in_lx);
+  sw_jw_kint(w, "peak_pool_bytes", n.peak_pool_bytes);
   sw_jw_end_object(w);
 }
 
@@ -179,6 +211,8 @@ static void write_host_steps(struct sw_jw *w, const struct sw_report *r)
     sw_jw_kstr(w, "name", h->name);
     sw_jw_kstr(w, "op", h->target);
     sw_jw_kstr(w, "why", h->why);
+    if (r->plan)
+      sw_jw_kreal(w, "predicted_ns", sw_host_step_ns(r->program, h));
     sw_jw_end_object(w);
   }
   sw_jw_end_array(w);
@@ -219,6 +253,7 @@ void sw_report_result(const struct sw_report *r, struct sw_buf *out)
   sw_jw_key(&w, "options");
   sw_options_write(r->options, &w);
   write_objective(&w, r);
+  write_counts(&w, r);
   write_storages(&w, r);
   write_conversions(&w, r);
   write_ops(&w, r);

@@ -1,27 +1,29 @@
-/* One run as JSON: the same members in DIR/runs/KEY.json and in study.json. One table writes and reads them. */
+/* One run as JSON: the same members in DIR/runs/KEY.json and in study.json. One table writes and reads them, and says
+ * where result.json has them. */
 #include "compiler/study/study.h"
 
 #include <string.h>
 
 static const struct {
   const char *name;
+  const char *part; /* of result.json */
   bool is_wide; /* int64_t, else int */
   size_t at;
 } numbers[] = {
-#define WIDE(name, field) {name, true, offsetof(struct sw_compared, field)}
-#define NARROW(name, field) {name, false, offsetof(struct sw_compared, field)}
-    WIDE("value", value),
-    WIDE("bound", bound),
-    NARROW("conversions", n_conversions),
-    WIDE("conversion_elements", conversion_elements),
-    NARROW("ops", n_ops),
-    NARROW("host_steps", n_host_steps),
-    NARROW("kernels", n_kernels),
-    NARROW("intermediates", n_intermediates),
-    NARROW("in_lx", n_in_lx),
-    WIDE("peak_pool_bytes", peak_pool_bytes),
-    NARROW("variables", n_variables),
-    WIDE("glpk_nodes", solver_nodes),
+#define WIDE(name, part, field) {name, part, true, offsetof(struct sw_compared, field)}
+#define NARROW(name, part, field) {name, part, false, offsetof(struct sw_compared, field)}
+    WIDE("value", "objective", value),
+    WIDE("bound", "objective", bound),
+    NARROW("conversions", "objective", n_conversions),
+    WIDE("conversion_elements", "objective", conversion_elements),
+    NARROW("ops", "counts", n_ops),
+    NARROW("host_steps", "counts", n_host_steps),
+    NARROW("kernels", "counts", n_kernels),
+    NARROW("intermediates", "counts", n_intermediates),
+    NARROW("in_lx", "counts", n_in_lx),
+    WIDE("peak_pool_bytes", "counts", peak_pool_bytes),
+    NARROW("variables", "solver", n_variables),
+    WIDE("glpk_nodes", "solver", solver_nodes),
 };
 enum { N_NUMBERS = sizeof numbers / sizeof numbers[0] };
 
@@ -48,6 +50,16 @@ void sw_study_row_write(const struct sw_study_run *r, struct sw_jw *w)
   sw_jw_end_array(w);
 }
 
+static bool take_number(const json_t *v, int i, struct sw_compared *c)
+{
+  char *p = (char *)c + numbers[i].at;
+  if (numbers[i].is_wide)
+    *(int64_t *)(void *)p = json_integer_value(v);
+  else
+    *(int *)(void *)p = (int)json_integer_value(v);
+  return json_is_integer(v);
+}
+
 static bool read_plan(struct sw_job *job, const json_t *o, struct sw_compared *c)
 {
   const json_t *unit = json_object_get(o, "unit"), *ns = json_object_get(o, "predicted_ns");
@@ -58,16 +70,9 @@ static bool read_plan(struct sw_job *job, const json_t *o, struct sw_compared *c
   c->has_plan = true;
   c->unit = sw_arena_strdup(job->arena, json_string_value(unit));
   c->predicted_ns = json_number_value(ns);
-  for (int i = 0; i < N_NUMBERS; i++) {
-    const json_t *v = json_object_get(o, numbers[i].name);
-    if (!json_is_integer(v))
+  for (int i = 0; i < N_NUMBERS; i++)
+    if (!take_number(json_object_get(o, numbers[i].name), i, c))
       return false;
-    char *p = (char *)c + numbers[i].at;
-    if (numbers[i].is_wide)
-      *(int64_t *)(void *)p = json_integer_value(v);
-    else
-      *(int *)(void *)p = (int)json_integer_value(v);
-  }
   return true;
 }
 
@@ -91,4 +96,76 @@ bool sw_study_row_read(struct sw_job *job, const char *text, size_t len, struct 
   r->seconds = json_number_value(seconds);
   r->done = true;
   return true;
+}
+
+/* -- from what a compile gave -- */
+
+static void decref(void *p)
+{
+  json_decref(p);
+}
+
+/* A member of result.json without reading all of it: a line `\n "NAME": ` begins no other thing, since the text is
+ * written by sw_report_result and has no raw line break in a string. NULL when there is none. */
+static const json_t *part(struct sw_job *job, const char *result, size_t len, const char *name)
+{
+  const char *line = sw_arena_printf(job->arena, "\n \"%s\": ", name);
+  size_t n = strlen(line);
+  for (const char *p = result, *end = result + len; (p = memchr(p, '\n', (size_t)(end - p))); p++) {
+    if ((size_t)(end - p) <= n || memcmp(p, line, n))
+      continue;
+    json_t *o = json_loadb(p + n, (size_t)(end - p) - n, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, NULL);
+    if (o)
+      sw_arena_defer(job->arena, decref, o);
+    return o;
+  }
+  return NULL;
+}
+
+bool sw_study_row_of_result(struct sw_job *job, const char *result, size_t len, struct sw_study_run *r)
+{
+  struct sw_compared c = {.profile = r->profile, .solver = r->solver, .has_plan = true};
+  struct sw_job mine = {.arena = sw_arena_new(job->arena, 0)};
+  const json_t *objective = part(&mine, result, len, "objective");
+  const char *status = json_string_value(part(&mine, result, len, "status"));
+  const char *unit = json_string_value(json_object_get(objective, "unit"));
+  const json_t *ns = json_object_get(objective, "predicted_ns");
+  bool ok = status && unit && json_is_number(ns);
+  const json_t *at = NULL;
+  for (int i = 0; i < N_NUMBERS && ok; i++) {
+    if (!i || strcmp(numbers[i].part, numbers[i - 1].part))
+      at = part(&mine, result, len, numbers[i].part);
+    ok = take_number(json_object_get(at, numbers[i].name), i, &c);
+  }
+  if (ok) {
+    c.status = sw_arena_strdup(job->arena, status);
+    c.unit = sw_arena_strdup(job->arena, unit);
+    c.predicted_ns = json_number_value(ns);
+    r->row = c;
+    r->done = true;
+  }
+  sw_arena_free(mine.arena);
+  return ok;
+}
+
+void sw_study_row_of_faults(struct sw_job *job, const char *slug, const char *detail, const char *errors,
+                            struct sw_study_run *r)
+{
+  struct sw_compared c = {.profile = r->profile, .solver = r->solver, .status = sw_arena_strdup(job->arena, slug)};
+  struct sw_job mine = {.arena = sw_arena_new(job->arena, 0)};
+  const json_t *list = errors ? sw_json_parse(&mine, "errors", errors, strlen(errors), 100000) : NULL;
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t *e = json_array_get(list, i);
+    struct sw_fault f = {.detail = json_string_value(json_object_get(e, "detail")),
+                         .node = json_string_value(json_object_get(e, "node")),
+                         .advice = json_string_value(json_object_get(e, "advice"))};
+    if (f.detail)
+      *SW_PUSH(job->arena, &c.faults) = sw_compare_fault(job->arena, &f);
+  }
+  if (!c.faults.n)
+    *SW_PUSH(job->arena, &c.faults) = sw_arena_strdup(job->arena, detail);
+  c.fault = sw_arena_strdup(job->arena, detail);
+  r->row = c;
+  r->done = true;
+  sw_arena_free(mine.arena);
 }

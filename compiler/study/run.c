@@ -32,6 +32,7 @@ struct farm {
   char program[65]; /* digest of this executable: another build's rows are not ours */
   struct slot *slots;
   int n_busy, n_done, n_all;
+  int n_missing, first_missing; /* of a merge */
 };
 
 static void digest(const void *p, size_t n, char out[65])
@@ -84,6 +85,7 @@ static bool take_row(struct farm *f, struct sw_study_run *r)
 
 static bool put_row(const struct farm *f, struct sw_arena *a, const struct sw_study_run *r)
 {
+  struct sw_job mine = {.arena = a};
   struct sw_buf b = {.arena = a};
   struct sw_jw w = {.out = &b};
   sw_jw_object(&w);
@@ -92,13 +94,7 @@ static bool put_row(const struct farm *f, struct sw_arena *a, const struct sw_st
   sw_study_row_write(r, &w);
   sw_jw_end_object(&w);
   sw_buf_puts(&b, "\n");
-  const char *path = row_path(f, a, r), *temp = sw_arena_printf(a, "%s.%ld", path, (long)getpid());
-  FILE *file = fopen(temp, "we");
-  bool ok = file && fwrite(b.p, 1, b.n, file) == b.n;
-  ok = file && !fclose(file) && ok && !rename(temp, path);
-  if (!ok)
-    unlink(temp);
-  return ok;
+  return sw_file_put(&mine, row_path(f, a, r), b.p, b.n) == SW_OK;
 }
 
 /* -- the child -- */
@@ -115,6 +111,8 @@ static double processor_seconds(void)
 static void set_limits(const struct sw_study_limits *l)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (int i = 0; i < 3; i++)
+    signal((const int[]){SIGINT, SIGTERM, SIGHUP}[i], SIG_DFL);
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   setrlimit(RLIMIT_CPU, &(struct rlimit){(rlim_t)l->seconds, (rlim_t)l->seconds + 1});
 #ifndef SW_ARENA_MALLOC
@@ -144,10 +142,16 @@ static _Noreturn void child(const struct farm *f, const struct sw_study_run *run
 
 /* -- the parent -- */
 
+/* "[=======>            ]  12 of 40 runs" */
 static void show_progress(const struct farm *f)
 {
-  if (f->limits->progress)
-    fprintf(stderr, "\r%d of %d runs%s", f->n_done, f->n_all, f->n_done == f->n_all ? "\n" : "");
+  enum { WIDTH = 30 };
+  static const char full[] = "==============================", empty[] = "                              ";
+  if (!f->limits->progress)
+    return;
+  int n = f->n_all ? (int)((int64_t)WIDTH * f->n_done / f->n_all) : WIDTH;
+  fprintf(stderr, "\r[%.*s%.*s] %d of %d runs%s", n, full, WIDTH - n, empty, f->n_done, f->n_all,
+          f->n_done == f->n_all ? "\n" : "");
 }
 
 /* A run that left no row: what its end says. Killed from outside is no property of the run, so it isn't kept and will
@@ -173,11 +177,14 @@ static void row_of_end(struct farm *f, struct sw_study_run *r, int end, double s
     put_row(f, f->job->arena, r);
 }
 
-/* Waits for one child. */
+/* Waits for one child. A signal that asks for the end interrupts the wait, and the next one is preceded by killing. */
 static void reap(struct farm *f)
 {
   int end;
   struct rusage u;
+  for (int i = 0; sw_cancelled(f->job) && i < f->limits->jobs; i++)
+    if (f->slots[i].pid)
+      kill(f->slots[i].pid, SIGKILL);
   pid_t pid = wait4(-1, &end, 0, &u);
   for (int i = 0; i < f->limits->jobs; i++) {
     struct slot *slot = &f->slots[i];
@@ -186,10 +193,13 @@ static void reap(struct farm *f)
     struct sw_study_run *r = &f->s->runs.v[slot->run];
     double seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
                      1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-    if (!take_row(f, r))
-      row_of_end(f, r, end, seconds);
     slot->pid = 0;
     f->n_busy--;
+    bool is_there = take_row(f, r);
+    if (!is_there && sw_cancelled(f->job))
+      continue; /* we killed it */
+    if (!is_there)
+      row_of_end(f, r, end, seconds);
     f->n_done++;
     show_progress(f);
   }
@@ -199,6 +209,8 @@ static enum sw_rc start(struct farm *f, int run, const struct sw_compile_input *
 {
   while (f->n_busy == f->limits->jobs)
     reap(f);
+  if (sw_cancelled(f->job))
+    return SW_CANCELLED;
   struct slot *slot = f->slots;
   while (slot->pid)
     slot++;
@@ -223,8 +235,9 @@ static enum sw_rc run_graph(struct farm *f, int g, int first, int last)
 {
   struct sw_study_graph *graph = &f->s->graphs.v[g];
   struct sw_job mine = {.arena = sw_arena_new(f->job->arena, 0)};
-  struct sw_compile_input in = {0};
-  bool can_read = sw_file_read(&mine, graph->path, (size_t)MAX_GRAPH_MB << 20, &in.bytes, &in.len) == SW_OK;
+  struct sw_compile_input in = {.bytes = graph->bytes, .len = graph->len};
+  bool can_read =
+      in.bytes || sw_file_read(&mine, graph->path, (size_t)MAX_GRAPH_MB << 20, &in.bytes, &in.len) == SW_OK;
   if (can_read)
     digest(in.bytes, in.len, graph->digest);
   enum sw_rc rc = SW_OK;
@@ -239,10 +252,13 @@ static enum sw_rc run_graph(struct farm *f, int g, int first, int last)
       r->done = true;
     } else {
       make_key(f, mine.arena, r);
-      if (!take_row(f, r)) {
+      bool is_there = take_row(f, r);
+      if (!is_there && f->limits->only_merge && !f->n_missing++)
+        f->first_missing = i;
+      if (!is_there && !f->limits->only_merge)
         rc = start(f, i, &in);
+      if (!is_there)
         continue;
-      }
     }
     f->n_done++;
     show_progress(f);
@@ -258,11 +274,36 @@ static enum sw_rc make_dir(struct sw_job *job, const char *dir)
   return SW_OK;
 }
 
+enum sw_rc sw_study_make_dirs(struct sw_job *job, const char *dir)
+{
+  SW_TRY(make_dir(job, dir));
+  return make_dir(job, sw_arena_printf(job->arena, "%s/runs", dir));
+}
+
+/* What ended the loop over all graphs, in words. */
+static enum sw_rc say_why(const struct farm *f, enum sw_rc rc)
+{
+  if (sw_cancelled(f->job) && f->n_done < f->n_all) {
+    if (f->limits->progress)
+      fputc('\n', stderr);
+    sw_fault(f->job, SW_CANCELLED, "interrupted: %d of %d runs are done", f->n_done, f->n_all)->advice =
+        "the same command goes on with the others";
+    return SW_CANCELLED;
+  }
+  if (!f->n_missing)
+    return rc;
+  const struct sw_study_run *r = &f->s->runs.v[f->first_missing];
+  sw_fault(f->job, SW_NO_INPUT, "%d of %d runs are not in %s, the first: %s %s %s %s", f->n_missing, f->n_all, f->dir,
+           f->s->graphs.v[r->graph].name, sw_study_profile_name(r->profile), sw_study_solver_name(r->solver),
+           f->s->options.v[r->options].label)
+      ->advice = "do their shards again, with this program, these graphs and limits; or leave out --merge to do them here";
+  return SW_NO_INPUT;
+}
+
 enum sw_rc sw_study_run(struct sw_job *job, struct sw_study *s, const char *dir, const struct sw_study_limits *limits)
 {
   struct farm f = {.job = job, .s = s, .limits = limits, .dir = sw_arena_printf(job->arena, "%s/runs", dir)};
-  SW_TRY(make_dir(job, dir));
-  SW_TRY(make_dir(job, f.dir));
+  SW_TRY(sw_study_make_dirs(job, dir));
   const char *self;
   size_t len;
   SW_TRY(sw_file_read(job, "/proc/self/exe", (size_t)1 << 30, &self, &len));
@@ -276,5 +317,5 @@ enum sw_rc sw_study_run(struct sw_job *job, struct sw_study *s, const char *dir,
     rc = run_graph(&f, g, g * each, (g + 1) * each);
   while (f.n_busy)
     reap(&f);
-  return rc;
+  return say_why(&f, rc);
 }

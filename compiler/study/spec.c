@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "compiler/study/study.h"
 
+#include <fnmatch.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <string.h>
@@ -23,7 +24,7 @@ const char *sw_study_solver_name(enum sw_solver_kind s)
 struct reader {
   struct sw_job *job;
   struct sw_study *s;
-  const char *dir;
+  const struct sw_study_source *source;
   struct sw_map seen; /* paths of graphs */
 };
 
@@ -51,10 +52,10 @@ static const char *text_at(struct reader *r, const json_t *list, const char *key
 /* The folder's own name is no pattern. */
 static const char *in_folder(struct reader *r, const char *pattern)
 {
-  if (pattern[0] == '/' || !r->dir[0])
+  if (pattern[0] == '/' || !r->source->dir[0])
     return pattern;
   struct sw_buf b = {.arena = r->job->arena};
-  for (const char *c = r->dir; *c; c++)
+  for (const char *c = r->source->dir; *c; c++)
     sw_buf_printf(&b, "%s%c", strchr("*?[]\\{}~", *c) ? "\\" : "", *c);
   sw_buf_printf(&b, "/%s", pattern);
   return sw_buf_text(&b);
@@ -65,24 +66,69 @@ static void free_glob(void *p)
   globfree(p);
 }
 
-static void read_graphs(struct reader *r, const json_t *root)
+static void add_graph(struct reader *r, const char *path, const char *bytes, size_t len)
 {
-  const json_t *list = list_of(r, root, "graphs");
-  if (!list && !json_object_get(root, "graphs"))
-    sw_fail(r->job, SW_USAGE, "study: /graphs is missing");
+  if (sw_map_set_str(&r->seen, path, 1) < 0)
+    *SW_PUSH(r->job->arena, &r->s->graphs) = (struct sw_study_graph){.path = path, .bytes = bytes, .len = len};
+}
+
+/* The files of a pattern in order of their names; false when there are none. */
+static bool find_on_disk(struct reader *r, const char *pattern)
+{
+  glob_t *g = SW_NEW(r->job->arena, glob_t);
+  int bad = glob(in_folder(r, pattern), GLOB_BRACE, NULL, g);
+  sw_arena_defer(r->job->arena, free_glob, g);
+  for (size_t k = 0; !bad && k < g->gl_pathc; k++)
+    add_graph(r, g->gl_pathv[k], NULL, 0);
+  return !bad;
+}
+
+static bool find_in_files(struct reader *r, const char *pattern)
+{
+  bool found = false;
+  for (int i = 0; i < r->source->files->list.n; i++) {
+    const struct sw_file *f = &r->source->files->list.v[i];
+    if (fnmatch(pattern, f->path, FNM_PATHNAME | FNM_PERIOD))
+      continue;
+    add_graph(r, f->path, f->bytes, f->len);
+    found = true;
+  }
+  return found;
+}
+
+static void read_patterns(struct reader *r, const json_t *list)
+{
   for (size_t i = 0; i < json_array_size(list); i++) {
     const char *pattern = text_at(r, list, "graphs", i);
-    if (!pattern)
-      continue;
-    glob_t *g = SW_NEW(r->job->arena, glob_t);
-    int bad = glob(in_folder(r, pattern), GLOB_BRACE, NULL, g);
-    sw_arena_defer(r->job->arena, free_glob, g);
-    if (bad)
+    if (pattern && !(r->source->files ? find_in_files(r, pattern) : find_on_disk(r, pattern)))
       sw_fail(r->job, SW_USAGE, "study: /graphs/%zu: there is no file %s", i, pattern);
-    for (size_t k = 0; !bad && k < g->gl_pathc; k++)
-      if (sw_map_set_str(&r->seen, g->gl_pathv[k], 1) < 0)
-        SW_PUSH(r->job->arena, &r->s->graphs)->path = g->gl_pathv[k];
   }
+}
+
+/* Graphs that stand in the spec itself: {NAME: text}. */
+static void read_texts(struct reader *r, const json_t *graphs)
+{
+  const char *name;
+  json_t *v;
+  json_object_foreach ((json_t *)(uintptr_t)graphs, name, v) {
+    if (!*name || !json_is_string(v))
+      sw_fail(r->job, SW_USAGE, "study: /graphs/%s: a name and its graph as text expected", name);
+    else
+      add_graph(r, name, json_string_value(v), json_string_length(v));
+  }
+  if (!json_object_size(graphs))
+    sw_fail(r->job, SW_USAGE, "study: /graphs: at least one expected");
+}
+
+static void read_graphs(struct reader *r, const json_t *root)
+{
+  const json_t *graphs = json_object_get(root, "graphs");
+  if (json_is_object(graphs))
+    read_texts(r, graphs);
+  else if (graphs)
+    read_patterns(r, list_of(r, root, "graphs"));
+  else
+    sw_fail(r->job, SW_USAGE, "study: /graphs is missing");
 }
 
 static const char *last_part(const char *path)
@@ -158,9 +204,10 @@ static void set_option(struct reader *r, struct sw_study_options *o, struct sw_b
     f->detail = sw_arena_printf(r->job->arena, "study: /options/%zu: %s", i, f->detail);
   }
   sw_buf_printf(label, "%s%s=%s", label->n ? " " : "", name, text);
+  *SW_PUSH(r->job->arena, &o->given) = (struct sw_study_setting){name, text};
 }
 
-static void read_option_set(struct reader *r, const json_t *set, size_t i)
+static void read_option_set(struct reader *r, const json_t *set, size_t i, struct sw_map *labels)
 {
   struct sw_study_options *o = SW_PUSH(r->job->arena, &r->s->options);
   sw_options_init(&o->base);
@@ -185,16 +232,17 @@ static void read_option_set(struct reader *r, const json_t *set, size_t i)
       set_option(r, o, &label, name, v, i);
   }
   o->label = sw_buf_text(&label);
-  for (int k = 0; k + 1 < r->s->options.n; k++)
-    if (!strcmp(r->s->options.v[k].label, o->label))
-      sw_fail(r->job, SW_USAGE, "study: /options/%zu is the same as /options/%d", i, k);
+  int64_t before = sw_map_set_str(labels, o->label, (int64_t)i);
+  if (before >= 0)
+    sw_fail(r->job, SW_USAGE, "study: /options/%zu is the same as /options/%" PRId64, i, before);
 }
 
 static void read_options(struct reader *r, const json_t *root)
 {
   const json_t *list = list_of(r, root, "options");
+  struct sw_map labels = {.arena = r->job->arena};
   for (size_t i = 0; i < json_array_size(list); i++)
-    read_option_set(r, json_array_get(list, i), i);
+    read_option_set(r, json_array_get(list, i), i, &labels);
   if (!list) {
     struct sw_study_options *o = SW_PUSH(r->job->arena, &r->s->options);
     o->label = "";
@@ -227,25 +275,37 @@ static void read_head(struct reader *r, const json_t *root)
     r->s->name = name;
 }
 
-static void make_runs(struct reader *r)
+static enum sw_rc make_runs(struct reader *r)
 {
   struct sw_study *s = r->s;
+  int64_t n = (int64_t)s->profiles.n * s->solvers.n * s->options.n * s->graphs.n; /* a spec has at most 10^6 values */
+  if (n > r->source->max_runs) {
+    struct sw_fault *f = sw_fault(r->job, SW_LIMIT, "study: %d graphs are %" PRId64 " runs, limit %" PRId64, s->graphs.n, n,
+                                  r->source->max_runs);
+    f->has_limit = true;
+    f->value = n;
+    f->limit = r->source->max_runs;
+    f->advice = "cut the study into several";
+    return SW_LIMIT;
+  }
   for (int g = 0; g < s->graphs.n; g++)
     for (int o = 0; o < s->options.n; o++)
       for (int p = 0; p < s->profiles.n; p++)
         for (int v = 0; v < s->solvers.n; v++)
           *SW_PUSH(r->job->arena, &s->runs) = (struct sw_study_run){
               .graph = g, .options = o, .profile = s->profiles.v[p], .solver = s->solvers.v[v]};
+  return SW_OK;
 }
 
-enum sw_rc sw_study_read(struct sw_job *job, const char *text, size_t len, const char *dir, struct sw_study **out)
+enum sw_rc sw_study_read(struct sw_job *job, const char *text, size_t len, const struct sw_study_source *source,
+                         struct sw_study **out)
 {
   const json_t *root = sw_json_parse(job, "study", text, len, 1000000);
   if (!root)
     return job->worst;
   if (!json_is_object(root))
     return sw_fail(job, SW_USAGE, "study: an object expected");
-  struct reader r = {.job = job, .s = SW_NEW(job->arena, struct sw_study), .dir = dir, .seen = {.arena = job->arena}};
+  struct reader r = {.job = job, .s = SW_NEW(job->arena, struct sw_study), .source = source, .seen = {.arena = job->arena}};
   read_head(&r, root);
   read_graphs(&r, root);
   name_graphs(&r);
@@ -258,7 +318,7 @@ enum sw_rc sw_study_read(struct sw_job *job, const char *text, size_t len, const
     add_profile(&r, SW_PROFILE_BEST);
   if (!r.s->solvers.n)
     add_solver(&r, SW_SOLVER_ILP);
-  make_runs(&r);
+  SW_TRY(make_runs(&r));
   *out = r.s;
   return SW_OK;
 }

@@ -7,6 +7,16 @@
 #include <math.h>
 #include <string.h>
 
+/* A cell of a Markdown table. */
+static void table_text(struct sw_buf *out, const char *s)
+{
+  for (; *s; s++)
+    if (*s == '|')
+      sw_buf_puts(out, "\\|");
+    else
+      sw_buf_add(out, *s == '\n' ? " " : s, 1);
+}
+
 /* A configuration: options x profile x solver; its run of graph g is runs[g * n + number]. */
 struct config {
   const char *name;
@@ -85,6 +95,52 @@ static void write_configs(const struct view *v)
     else
       sw_buf_puts(v->out, "| | | |\n");
   }
+}
+
+/* -- graph by graph -- */
+
+static bool is_fastest(const struct sw_compared *c, double least)
+{
+  return c->has_plan && c->predicted_ns <= least * (1 + 1e-9);
+}
+
+/* One row: the fastest configurations, and how far the others are behind them. Only where they differ. */
+static void add_winner(const struct view *v, int g, struct sw_buf *rows)
+{
+  double least = INFINITY;
+  for (int i = 0; i < v->n; i++)
+    if (run_of(v, g, i)->row.has_plan)
+      least = fmin(least, run_of(v, g, i)->row.predicted_ns);
+  struct sw_buf first = {.arena = v->a}, rest = first;
+  for (int i = 0; i < v->n && least < INFINITY; i++) {
+    const struct sw_compared *c = &run_of(v, g, i)->row;
+    bool is_first = is_fastest(c, least);
+    struct sw_buf *to = is_first ? &first : &rest;
+    sw_buf_printf(to, "%s%s", to->n ? "; " : "", v->configs[i].name);
+    if (!c->has_plan)
+      sw_buf_printf(to, ": %s", c->status);
+    else if (!is_first)
+      sw_buf_printf(to, " +%.1f %%", 100 * (c->predicted_ns / fmax(least, 1) - 1));
+  }
+  if (!rest.n)
+    return;
+  sw_buf_puts(rows, "| ");
+  table_text(rows, v->s->graphs.v[g].name);
+  sw_buf_puts(rows, " | ");
+  table_text(rows, sw_buf_text(&first));
+  sw_buf_printf(rows, " | %.2f | ", least / 1e3);
+  table_text(rows, sw_buf_text(&rest));
+  sw_buf_puts(rows, " |\n");
+}
+
+static void write_winners(const struct view *v)
+{
+  struct sw_buf rows = {.arena = v->a};
+  for (int g = 0; g < v->s->graphs.n; g++)
+    add_winner(v, g, &rows);
+  if (rows.n)
+    sw_buf_printf(v->out, "\n## Where they differ\n\nGraphs on which not all are equally fast.\n\n"
+                          "| graph | fastest | us | behind it |\n|---|---|---|---|\n%s", sw_buf_text(&rows));
 }
 
 /* -- two configurations against each other -- */
@@ -192,16 +248,6 @@ static const char *reason_of(struct sw_arena *a, const char *fault)
   return sw_buf_text(&b);
 }
 
-/* A cell of a Markdown table. */
-static void table_text(struct sw_buf *out, const char *s)
-{
-  for (; *s; s++)
-    if (*s == '|')
-      sw_buf_puts(out, "\\|");
-    else
-      sw_buf_add(out, *s == '\n' ? " " : s, 1);
-}
-
 struct reasons {
   SW_VEC(struct reason) list;
   struct sw_map at;
@@ -259,6 +305,7 @@ void sw_study_summary(struct sw_job *job, const struct sw_study *s, struct sw_bu
   sw_buf_printf(out, "# Study %s\n\n%d graphs, %d configurations, %d runs: %d compiled, %d not.\n", s->name, s->graphs.n, v.n,
                 s->runs.n, compiled, s->runs.n - compiled);
   write_configs(&v);
+  write_winners(&v);
   write_duels(&v);
   write_refusals(&v);
 }

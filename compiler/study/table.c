@@ -108,7 +108,7 @@ static const char *member(const json_t *o, const char *key)
   return json_string_value(json_object_get(o, key));
 }
 
-/* What is worse about a run than it was, in words; NULL when nothing is. Costs count in one unit only, times always. */
+/* All that is worse about a run than it was, in words; NULL when nothing is. Costs count in one unit only, times always. */
 static const char *how_worse(struct sw_arena *a, const json_t *old, const struct sw_compared *c)
 {
   const char *unit = member(old, "unit");
@@ -118,11 +118,12 @@ static const char *how_worse(struct sw_arena *a, const json_t *old, const struct
     return sw_arena_printf(a, "compiled before, now %s: %s", c->status, c->fault ? c->fault : "");
   int64_t value = json_integer_value(json_object_get(old, "value"));
   double ns = json_number_value(json_object_get(old, "predicted_ns"));
+  struct sw_buf how = {.arena = a};
   if (!strcmp(unit, c->unit) && c->value > value)
-    return sw_arena_printf(a, "cost %" PRId64 " before, %" PRId64 " %s now", value, c->value, c->unit);
+    sw_buf_printf(&how, "cost %" PRId64 " before, %" PRId64 " %s now", value, c->value, c->unit);
   if (c->predicted_ns > ns * (1 + 1e-9))
-    return sw_arena_printf(a, "%.1f us before, %.1f us now", ns / 1e3, c->predicted_ns / 1e3);
-  return NULL;
+    sw_buf_printf(&how, "%s%.3f us before, %.3f us now", how.n ? "; " : "", ns / 1e3, c->predicted_ns / 1e3);
+  return how.p;
 }
 
 int sw_study_check(struct sw_job *job, const struct sw_study *s, const char *baseline, size_t len, struct sw_buf *out)
@@ -137,12 +138,13 @@ int sw_study_check(struct sw_job *job, const struct sw_study *s, const char *bas
   json_array_foreach (runs, k, old)
     sw_map_set_str(&at, identity(job->arena, member(old, "digest"), member(old, "profile"), member(old, "solver"),
                                  member(old, "options")), (int64_t)k);
-  int worse = 0, n_new = 0;
+  int worse = 0, n_new = 0, n_met = 0;
   for (int i = 0; i < s->runs.n; i++) {
     const struct sw_study_run *r = &s->runs.v[i];
     const char *profile = sw_study_profile_name(r->profile), *solver = sw_study_solver_name(r->solver);
     int64_t was = sw_map_get_str(&at, identity(job->arena, s->graphs.v[r->graph].digest, profile, solver, label(s, r)));
     n_new += was < 0;
+    n_met += was >= 0;
     const char *how = was < 0 ? NULL : how_worse(job->arena, json_array_get(runs, (size_t)was), &r->row);
     if (!how)
       continue;
@@ -152,5 +154,7 @@ int sw_study_check(struct sw_job *job, const struct sw_study *s, const char *bas
   }
   if (n_new)
     sw_buf_printf(out, "%d of %d runs are not in the baseline\n", n_new, s->runs.n);
+  if ((size_t)n_met < at.n)
+    sw_buf_printf(out, "%zu of %zu runs of the baseline are not in this study\n", at.n - (size_t)n_met, at.n);
   return worse;
 }

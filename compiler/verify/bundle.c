@@ -15,6 +15,7 @@ struct affine {
 
 struct loop {
   int first; /* line behind the scf.for */
+  int n_executes; /* before it */
   int64_t count, at;
   int variable;
 };
@@ -22,6 +23,9 @@ struct loop {
 struct run {
   struct sw_job *job;
   const struct sim_files *files;
+  const struct sim_form *form;
+  bool has_pool;
+  bool is_dry; /* nothing is executed, a loop runs once, parameters stand for nothing */
   struct sim_card card;
   SW_VEC(char *) lines;
   struct sw_map names; /* name -> place in values */
@@ -29,7 +33,7 @@ struct run {
   SW_VEC(struct affine) maps;
   struct sw_map parsed; /* file -> place in ops */
   SW_VEC(struct dsc *) ops;
-  int line;
+  int line, n_executes;
 };
 
 static enum sw_rc wrong(struct run *r, const char *what)
@@ -93,6 +97,10 @@ static enum sw_rc read_parameters(struct run *r, const char *s, const struct sim
 {
   int n = 0;
   for (const char *p = strchr(s, '('); p && (p = strchr(p, '%')); p += word(p), n++) {
+    if (r->is_dry) {
+      define(r, p, 0);
+      continue;
+    }
     if (n == n_args)
       return wrong(r, "the function has more parameters than the launch has arguments");
     bool is_buffer = !strncmp(p, "%arg_", 5);
@@ -105,7 +113,7 @@ static enum sw_rc read_parameters(struct run *r, const char *s, const struct sim
     }
     define(r, p, value);
   }
-  return n == n_args ? SW_OK : wrong(r, "the function has fewer parameters than the launch has arguments");
+  return n == n_args || r->is_dry ? SW_OK : wrong(r, "the function has fewer parameters than the launch has arguments");
 }
 
 static struct dsc *op(struct run *r, const char *file)
@@ -117,10 +125,38 @@ static struct dsc *op(struct run *r, const char *file)
   size_t len;
   if (!r->files->read(r->files->ctx, r->job, file, &text, &len))
     return NULL;
-  struct dsc *d = dsc_read(r->job, file, text, len);
+  struct dsc *d = dsc_read(r->job, r->form, file, text, len);
   sw_map_set_str(&r->parsed, file, r->ops.n);
   *SW_PUSH(r->job->arena, &r->ops) = d;
   return d;
+}
+
+static bool has(const int64_t *list, int n, int64_t id)
+{
+  for (int i = 0; i < n; i++)
+    if (list[i] == id)
+      return true;
+  return false;
+}
+
+/* Section 10.4: an execute passes each symbol that its file names, once, and no other. */
+static enum sw_rc check_symbols(struct run *r, const struct dsc *d, const struct sim_symbols *s)
+{
+  struct sw_arena *a = r->job->arena;
+  for (int i = 0; i < s->n; i++) {
+    bool used = has(d->symbol, d->n_symbols, s->ids[i]);
+    for (int t = 0; t < d->n_tensors && !used; t++)
+      used = !d->tensor[t].is_lx && has(d->tensor[t].start, d->n_cores, s->ids[i]);
+    if (!used || has(s->ids, i, s->ids[i]))
+      return wrong(r, sw_arena_printf(a, "symbol %" PRId64 " is passed %s", s->ids[i],
+                                      used ? "twice" : sw_arena_printf(a, "and %s does not use it", d->file)));
+  }
+  for (int t = 0; t < d->n_tensors; t++)
+    for (int c = 0; c < d->n_cores && !d->tensor[t].is_lx; c++)
+      if (!has(s->ids, s->n, d->tensor[t].start[c]))
+        return wrong(r, sw_arena_printf(a, "%s: tensor %d starts at symbol %" PRId64 ", which is not passed", d->file, t,
+                                        d->tensor[t].start[c]));
+  return SW_OK;
 }
 
 /* sdscbundle.sdsc_execute (%a, %b) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2]} */
@@ -154,7 +190,9 @@ static enum sw_rc execute(struct run *r, const char *s)
   enum sw_rc rc = n_values == symbols.n ? SW_OK : wrong(r, "operands and symbol ids differ in number");
   const struct dsc *d = rc == SW_OK ? op(r, name) : NULL;
   if (rc == SW_OK)
-    rc = d ? sim_execute(r->job, &r->card, d, &symbols) : r->job->worst;
+    rc = d ? check_symbols(r, d, &symbols) : r->job->worst;
+  if (rc == SW_OK && !r->is_dry)
+    rc = sim_execute(r->job, &r->card, d, &symbols);
   sw_arena_free(a);
   return rc;
 }
@@ -178,9 +216,11 @@ static enum sw_rc assign(struct run *r, const char *s)
     int64_t bytes = strtoll(what + 31, NULL, 10);
     if (bytes <= 0 || bytes > INT64_C(15032385536))
       return wrong(r, "a pool of impossible size");
-    if (r->card.pool)
+    if (r->has_pool)
       return wrong(r, "a second pool");
-    r->card.pool = r->card.hbm[r->card.n_hbm++] = sim_memory_new(r->job->arena, "the pool", (size_t)bytes, true);
+    r->has_pool = true;
+    if (!r->is_dry)
+      r->card.pool = r->card.hbm[r->card.n_hbm++] = sim_memory_new(r->job->arena, "the pool", (size_t)bytes, true);
     define(r, s, (int64_t)r->card.n_hbm << SIM_SPACE_BITS);
   } else if (!strncmp(what, "sdscbundle.input_arg_extract value from ", 40)) {
     if (!lookup(r, what + 40, &a))
@@ -211,6 +251,7 @@ static enum sw_rc begin_loop(struct run *r, const char *s, struct loop *l)
   if (!name || !to || !lookup(r, to + 4, &l->count) || l->count < 1)
     return wrong(r, "a loop of unknown form");
   l->first = r->line + 1;
+  l->n_executes = r->n_executes;
   l->at = 0;
   l->variable = value_place(r, name, word(name));
   r->values.v[l->variable] = 0;
@@ -239,7 +280,9 @@ static enum sw_rc run_lines(struct run *r, const struct sim_argument *args, int 
       if (!depth)
         continue; /* of the function or the module */
       struct loop *l = &loops[depth - 1];
-      if (++l->at < l->count) {
+      if (r->n_executes == l->n_executes)
+        return wrong(r, "a loop without an execute");
+      if (++l->at < l->count && !r->is_dry) {
         r->values.v[l->variable] = l->at;
         r->line = l->first - 1;
       } else {
@@ -247,6 +290,7 @@ static enum sw_rc run_lines(struct run *r, const struct sim_argument *args, int 
       }
     } else if (!strncmp(s, "sdscbundle.sdsc_execute", 23)) {
       SW_TRY(execute(r, s));
+      r->n_executes++;
     } else if (!strncmp(s, "return", 6)) {
       return depth ? wrong(r, "a return inside a loop") : SW_OK;
     } else {
@@ -256,37 +300,61 @@ static enum sw_rc run_lines(struct run *r, const struct sim_argument *args, int 
   return wrong(r, "the text ends without return");
 }
 
+/* bundle.mlir, cut into lines. */
+static enum sw_rc read_lines(struct run *r)
+{
+  const char *text;
+  size_t len;
+  if (!r->files->read(r->files->ctx, r->job, "bundle.mlir", &text, &len))
+    return r->job->worst;
+  for (char *copy = sw_arena_strndup(r->job->arena, text, len); copy && *copy;) {
+    char *nl = strchr(copy, '\n');
+    if (nl)
+      *nl = 0;
+    *SW_PUSH(r->job->arena, &r->lines) = copy;
+    copy = nl ? nl + 1 : NULL;
+  }
+  return SW_OK;
+}
+
+static struct run *begin(struct sw_job *job, const struct sim_files *files)
+{
+  struct run *r = SW_NEW(job->arena, struct run);
+  r->job = job;
+  r->files = files;
+  r->form = sim_form_new(job);
+  r->names.arena = r->parsed.arena = job->arena;
+  return r;
+}
+
 enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, const struct sim_argument *args,
                           int n_args)
 {
   enum { LX_BYTES = 2 << 20 };
-  struct run *r = SW_NEW(job->arena, struct run);
+  struct run *r = begin(job, files);
   struct sw_arena *scratch = sw_arena_new(job->arena, 0); /* pool and scratchpads of this bundle */
-  r->job = job;
-  r->files = files;
-  r->names.arena = r->parsed.arena = job->arena;
   r->card.hbm = SW_NEW_N(job->arena, struct sim_memory *, n_args + 1);
   for (int c = 0; c < DSC_MAX_CORES; c++)
     r->card.lx[c] = sim_memory_new(scratch, "LX", LX_BYTES, false);
-  const char *text;
-  size_t len;
-  enum sw_rc rc = files->read(files->ctx, job, "bundle.mlir", &text, &len) ? SW_OK : job->worst;
-  if (rc == SW_OK) {
-    for (char *copy = sw_arena_strndup(job->arena, text, len); copy && *copy;) {
-      char *nl = strchr(copy, '\n');
-      if (nl)
-        *nl = 0;
-      *SW_PUSH(job->arena, &r->lines) = copy;
-      copy = nl ? nl + 1 : NULL;
+  enum sw_rc rc = read_lines(r);
+  /* stamps of the arguments belong to this bundle only */
+  for (int i = 0; i < n_args && rc == SW_OK; i++)
+    if (args[i].memory && args[i].memory->writer) {
+      memset(args[i].memory->writer, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
+      memset(args[i].memory->reader, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
     }
-    /* stamps of the arguments belong to this bundle only */
-    for (int i = 0; i < n_args; i++)
-      if (args[i].memory && args[i].memory->writer) {
-        memset(args[i].memory->writer, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
-        memset(args[i].memory->reader, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
-      }
+  if (rc == SW_OK)
     rc = run_lines(r, args, n_args);
-  }
   sw_arena_free(scratch);
   return rc;
+}
+
+enum sw_rc sim_check_bundle(struct sw_job *job, const struct sim_files *files, int *n_files)
+{
+  struct run *r = begin(job, files);
+  r->is_dry = true;
+  SW_TRY(read_lines(r));
+  SW_TRY(run_lines(r, NULL, 0));
+  *n_files = r->ops.n;
+  return SW_OK;
 }

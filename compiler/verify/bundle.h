@@ -20,4 +20,8 @@ struct sim_files {
 enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, const struct sim_argument *args,
                           int n_args);
 
+/* Reads all of a bundle and checks what needs no data: its statements, the form and structure of its files, and that each
+ * execute passes the symbols that its file names. *n_files: how many files there are. */
+enum sw_rc sim_check_bundle(struct sw_job *job, const struct sim_files *files, int *n_files);
+
 #endif

@@ -8,18 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reading is strict and short: a member that is missing or of the wrong kind makes the whole file unreadable, and the
- * fault names file and member. */
+/* The file has the form of the schema, so members are there and of their kind; what one says of another is checked here
+ * while it is read. */
 struct reader {
   struct sw_job *job;
   const char *file;
+  const char *where; /* JSON pointer of the part that is being read */
   bool bad;
 };
 
 static void fail(struct reader *r, const char *what)
 {
   if (!r->bad)
-    sw_fault(r->job, SW_DIFFERENT, "%s", what)->source = r->file;
+    sw_fault(r->job, SW_DIFFERENT, "%s: %s", r->where, what)->source = r->file;
   r->bad = true;
 }
 
@@ -29,6 +30,11 @@ static const json_t *get(struct reader *r, const json_t *o, const char *key)
   if (!v)
     fail(r, sw_arena_printf(r->job->arena, "%s is missing", key));
   return v;
+}
+
+static void enter(struct reader *r, const struct dsc *d, const char *part)
+{
+  r->where = sw_arena_printf(r->job->arena, "/%s/dscs_/0/%s/%s", d->key, d->fn, part);
 }
 
 static int64_t integer(struct reader *r, const json_t *v, const char *what)
@@ -180,6 +186,7 @@ static void read_tensor(struct reader *r, struct dsc *d, const json_t *body, int
   struct dsc_tensor *t = &d->tensor[i];
   const json_t *node = json_array_get(json_object_get(body, "scheduleTree_"), (size_t)i);
   const json_t *lds = json_array_get(json_object_get(body, "labeledDs_"), (size_t)i);
+  enter(r, d, sw_arena_printf(r->job->arena, "scheduleTree_/%d", i));
   const char *type = json_string_value(get(r, lds, "dsType_"));
   const json_t *label = get(r, get(r, body, "primaryDsInfo_"), type ? type : "");
   const json_t *label_order = get(r, label, "layoutDimOrder_"), *scale = get(r, lds, "scale_");
@@ -188,14 +195,12 @@ static void read_tensor(struct reader *r, struct dsc *d, const json_t *body, int
   if (r->bad)
     return;
   same(r, i, integer(r, get(r, lds, "ldsIdx_"), "ldsIdx_"), "ldsIdx_");
-  if (json_array_size(sticks) != 1) {
-    if (!r->bad)
-      sw_fault(r->job, SW_UNSUPPORTED, "sticks of two dims are not simulated");
-    r->bad = true;
-    return;
-  }
-  t->stick = dim_of(r, d, json_array_get(sticks, 0));
-  t->e = integer(r, json_array_get(sizes, 0), "stickSize_");
+  size_t n_sticks = json_array_size(sticks);
+  same(r, (int64_t)n_sticks, (int64_t)json_array_size(sizes), "stickSize_");
+  t->stick = dim_of(r, d, json_array_get(sticks, n_sticks - 1));
+  t->e = integer(r, json_array_get(sizes, n_sticks - 1), "stickSize_");
+  t->rows_dim = n_sticks > 1 ? dim_of(r, d, json_array_get(sticks, 0)) : -1;
+  t->rows = n_sticks > 1 ? integer(r, json_array_get(sizes, 0), "stickSize_") : 1;
   const char *format = json_string_value(get(r, lds, "dataFormat_"));
   int f = sim_format_find(format ? format : "");
   if (f < 0) {
@@ -204,7 +209,7 @@ static void read_tensor(struct reader *r, struct dsc *d, const json_t *body, int
   }
   t->format = (enum sim_format)f;
   same(r, sim_format_bytes(t->format), integer(r, get(r, lds, "wordLength"), "wordLength"), "wordLength");
-  same(r, sim_format_bytes(t->format) * t->e, 128, "bytes of a stick");
+  same(r, sim_format_bytes(t->format) * t->e * t->rows, 128, "bytes of a stick");
   same(r, (int64_t)json_array_size(label_order), (int64_t)json_array_size(scale), "scale_");
   same(r, (int64_t)json_array_size(order), (int64_t)json_array_size(max), "maxDimSizes_");
   same(r, (int64_t)json_array_size(order), (int64_t)json_array_size(scale), "dims of a tensor and of its label");
@@ -250,6 +255,16 @@ static double dl16(int64_t bits)
   if (exponent == 63 && fraction == 511)
     return sign * INFINITY;
   return sign * ldexp(1 + fraction / 512.0, exponent - 31);
+}
+
+static void read_symbols(struct reader *r, struct dsc *d, const json_t *body)
+{
+  const char *dim;
+  json_t *ids;
+  json_object_foreach (json_object_get(body, "dimToSymbolMapping_"), dim, ids) {
+    dim_number(r, d, dim, strlen(dim));
+    d->symbol[d->n_symbols++] = json_integer_value(json_array_get(ids, 0));
+  }
 }
 
 static void read_constants(struct reader *r, struct dsc *d, const json_t *body)
@@ -311,11 +326,11 @@ static void read_compute(struct reader *r, struct dsc *d, const json_t *body)
   d->out = tensor_number(r, d, json_array_get(out, 0));
 }
 
-struct dsc *dsc_read(struct sw_job *job, const char *file, const char *text, size_t len)
+struct dsc *dsc_read(struct sw_job *job, const struct sim_form *form, const char *file, const char *text, size_t len)
 {
-  struct reader r = {job, file, false};
+  struct reader r = {job, file, "", false};
   json_t *root = sw_json_parse(job, file, text, len, 10000000);
-  if (!root)
+  if (!root || !sim_form_check(job, form, file, root))
     return NULL;
   struct dsc *d = SW_NEW(job->arena, struct dsc);
   d->file = file;
@@ -329,14 +344,18 @@ struct dsc *dsc_read(struct sw_job *job, const char *file, const char *text, siz
     fail(&r, "the outer key does not carry the file's number");
     return NULL;
   }
+  d->key = key;
   d->fn = end + 1;
   const json_t *dsc = json_array_get(get(&r, top, "dscs_"), 0), *body = get(&r, dsc, d->fn);
   if (r.bad)
     return NULL;
+  enter(&r, d, "N_");
   read_sizes(&r, d, get(&r, body, "N_"));
+  r.where = sw_arena_printf(job->arena, "/%s", key);
   read_division(&r, d, top, body);
   if (!r.bad)
     check_cover(&r, d);
+  enter(&r, d, "scheduleTree_");
   size_t n = json_array_size(get(&r, body, "scheduleTree_"));
   same(&r, (int64_t)n, (int64_t)json_array_size(get(&r, body, "labeledDs_")), "tensors");
   if (n > DSC_MAX_TENSORS)
@@ -344,10 +363,14 @@ struct dsc *dsc_read(struct sw_job *job, const char *file, const char *text, siz
   d->n_tensors = (int)n;
   for (int i = 0; i < d->n_tensors && !r.bad; i++)
     read_tensor(&r, d, body, i);
-  if (!r.bad)
-    read_constants(&r, d, body);
-  if (!r.bad)
-    read_compute(&r, d, body);
+  if (r.bad)
+    return NULL;
+  enter(&r, d, "dimToSymbolMapping_");
+  read_symbols(&r, d, body);
+  enter(&r, d, "constantInfo_");
+  read_constants(&r, d, body);
+  enter(&r, d, "computeOp_/0");
+  read_compute(&r, d, body);
   return !r.bad && dsc_check_structure(job, d, top) ? d : NULL;
 }
 

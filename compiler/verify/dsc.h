@@ -2,9 +2,8 @@
 #ifndef SW_VERIFY_DSC_H
 #define SW_VERIFY_DSC_H
 
+#include "compiler/verify/form.h"
 #include "compiler/verify/memory.h"
-
-#include <jansson.h>
 
 enum { DSC_MAX_DIMS = 12, DSC_MAX_TENSORS = 10, DSC_MAX_CORES = 32 };
 
@@ -13,7 +12,9 @@ struct dsc_tensor {
   int order[DSC_MAX_DIMS];
   int scale[DSC_MAX_DIMS]; /* by dim: 1 present, -1, -2; 0: the tensor has no such dim */
   int stick;               /* dim of the label's stick */
-  int64_t e;               /* elements a stick */
+  int64_t e;               /* elements of it in a stick */
+  int rows_dim;            /* of a stick of two dims the one whose `rows` elements lie apart; else -1 */
+  int64_t rows;
   bool is_lx;
   int64_t start[DSC_MAX_CORES]; /* byte offset in LX, or symbol id (negative) */
   int64_t gap[DSC_MAX_DIMS], max_dim[DSC_MAX_DIMS];
@@ -36,7 +37,7 @@ struct dsc_constant {
 };
 
 struct dsc {
-  const char *file, *fn;
+  const char *file, *key, *fn; /* "sdsc_3.json", "3_add", "add" */
   int n_dims;
   const char *dim[DSC_MAX_DIMS];
   int64_t size[DSC_MAX_DIMS], split[DSC_MAX_DIMS], slice[DSC_MAX_DIMS]; /* N_, work slices, ss_ */
@@ -53,10 +54,12 @@ struct dsc {
   struct dsc_window window[DSC_MAX_DIMS];
   int n_constants;
   struct dsc_constant constant[8];
+  int n_symbols; /* ids of dynamic sizes, by dim */
+  int64_t symbol[DSC_MAX_DIMS];
 };
 
 /* NULL after a fault. `file` is the file's name. */
-struct dsc *dsc_read(struct sw_job *job, const char *file, const char *text, size_t len);
+struct dsc *dsc_read(struct sw_job *job, const struct sim_form *form, const char *file, const char *text, size_t len);
 
 /* Value of a named constant, or `otherwise`. */
 double dsc_constant(const struct dsc *d, const char *name, double otherwise);

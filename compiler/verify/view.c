@@ -46,6 +46,14 @@ static bool varies(const struct dsc_tensor *t, int dim)
   return t->scale[dim] == 1 && !(t->is_value && t->max_dim[dim] == 1);
 }
 
+/* Elements of a dim that lie in one stick. Of a stick of two dims [2, 64] it is 64 of the second, one after the other, and
+ * 2 of the first, 64 apart. No recorded program tells how the card orders the 128; writer and reader of such a stick are
+ * both card functions (qfp8wt, batchmatmulfp8), so any one order gives the same results. */
+static int64_t in_stick(const struct dsc_tensor *t, int dim)
+{
+  return dim == t->stick ? t->e : dim == t->rows_dim ? t->rows : 1;
+}
+
 static int64_t slot_start(const struct sim_exec *x, const struct sim_view *v, int dim)
 {
   const struct dsc_tensor *t = v->t;
@@ -113,7 +121,7 @@ static void make_view(struct sim_exec *x, int number)
   const struct dsc *d = x->d;
   const struct dsc_tensor *t = v->t = &d->tensor[number];
   struct sw_arena *a = x->core_arena;
-  int64_t *offset[DSC_MAX_DIMS] = {0}, limit[DSC_MAX_DIMS], stride = t->e, row = t->e;
+  int64_t *offset[DSC_MAX_DIMS] = {0}, limit[DSC_MAX_DIMS], stride = t->e * t->rows, row = stride;
   bool over[DSC_MAX_DIMS] = {false};
   const struct sim_view *index = NULL;
   v->bytes = sim_format_bytes(t->format);
@@ -124,7 +132,7 @@ static void make_view(struct sim_exec *x, int number)
   for (int k = 0; k < t->n; k++) {
     int dim = t->order[k];
     bool rounded_up;
-    int64_t ext = extent(x, t, dim, &rounded_up), steps = dim == t->stick ? (ext + t->e - 1) / t->e : ext;
+    int64_t ext = extent(x, t, dim, &rounded_up), e = in_stick(t, dim), steps = (ext + e - 1) / e;
     const struct dsc_window *w = window_of(x, t, dim);
     v->stride[dim] = stride;
     limit[dim] = rounded_up || w ? ext : INT64_MAX;
@@ -132,7 +140,7 @@ static void make_view(struct sim_exec *x, int number)
     if (over[dim]) {
       offset[dim] = SW_NEW_N(a, int64_t, v->count[dim]);
       for (int64_t i = 0; i < v->count[dim]; i++)
-        offset[dim][i] = dim == t->stick ? i / t->e * stride + i % t->e : i * (w ? w->stride : 1) * stride;
+        offset[dim][i] = i * (w ? w->stride : 1) / e * stride + i % e * (dim == t->stick ? 1 : t->e);
       row *= steps;
     }
     stride *= steps;
@@ -293,7 +301,7 @@ static void check_starts(struct sim_exec *x, int number, const int64_t *first_ba
     const struct dsc_window *w = window_of(x, t, i);
     int64_t slots = d->slot[x->core][i] - d->slot[0][i], n = d->slice[i];
     if (varies(t, i))
-      elements += slots * v->stride[i] * (i == t->stick ? n / t->e : w ? n * w->stride : n);
+      elements += slots * v->stride[i] * (w ? n * w->stride : n / in_stick(t, i));
   }
   if (v->base - first_base[number] != elements * v->bytes)
     sim_wrong(x, number, sw_arena_printf(x->job->arena, "core %d starts %" PRId64 " bytes behind core 0; its slices are %" PRId64 " behind",

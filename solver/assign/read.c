@@ -470,7 +470,7 @@ struct sw_assign_problem *sw_assign_read(struct sw_job *job, const char *text, s
   const char *root = sw_scan(text, len);
   if (!root) { /* the slow reader says what is wrong, with line and column */
     if (sw_json_parse(job, "problem", text, len, SIZE_MAX))
-      sw_assign__bad(job, "", "not a JSON document in UTF-8");
+      sw_assign__bad(job, "", "not a JSON document in UTF-8, or a text with \\u0000 in it");
     return NULL;
   }
   struct sw_arena *scratch = sw_arena_new(job->arena, 0);

@@ -52,7 +52,7 @@ static const char *escape(const struct scan *c, const char *s)
   if (*s != 'u')
     return *s && strchr("\"\\/bfnrt", *s) ? s + 1 : NULL;
   int u = unit(c, s + 1);
-  if (u < 0 || (u & 0xFC00) == 0xDC00)
+  if (u <= 0 || (u & 0xFC00) == 0xDC00) /* texts end at a NUL, so none may be in them */
     return NULL;
   s += 5;
   if ((u & 0xFC00) != 0xD800)

@@ -47,12 +47,20 @@ static bool flag(struct sw_job *job, const json_t *object, int i, const char *ke
   return json_is_true(v);
 }
 
+/* The text of a string, whole: NULL for anything else, and for one that a NUL would cut short. */
+static const char *whole_text(const json_t *v)
+{
+  const char *s = json_string_value(v);
+  return s && strlen(s) == json_string_length(v) ? s : NULL;
+}
+
 static const char *text_of(struct sw_job *job, const json_t *object, int i, const char *key)
 {
   const json_t *v = json_object_get(object, key);
-  if (v && !json_is_string(v))
-    refuse(job, pointer_to(job, i, key), "must be a string");
-  return json_is_string(v) ? sw_arena_strdup(job->arena, json_string_value(v)) : NULL;
+  const char *s = whole_text(v);
+  if (v && !s)
+    refuse(job, pointer_to(job, i, key), "must be a string without \\u0000");
+  return s ? sw_arena_strdup(job->arena, s) : NULL;
 }
 
 static void must_have(struct sw_job *job, const json_t *object, int i, const char *key)
@@ -124,7 +132,7 @@ static void read_parents(struct sw_job *job, const json_t *o, int i, struct sw_p
   struct sw_place_buffer *b = &p->buffers.v[i];
   b->parents = SW_NEW_N(job->arena, int, json_array_size(list));
   for (size_t k = 0; k < json_array_size(list); k++) {
-    const char *name = json_string_value(json_array_get(list, k));
+    const char *name = whole_text(json_array_get(list, k));
     int64_t parent = name ? sw_map_get_str(by_name, name) : -1;
     if (parent < 0)
       refuse(job, sw_arena_printf(job->arena, "%s/%zu", where, k), "names no buffer");
@@ -141,8 +149,8 @@ enum sw_rc sw_place_read_json(struct sw_job *job, const char *text, size_t len, 
   int before = job->faults.n;
   if (!json_is_object(root))
     return sw_fail(job, SW_INVALID, "the problem is not a JSON object");
-  const char *format = json_string_value(json_object_get(root, "format"));
-  if (format && strcmp(format, "stickwright.place/1"))
+  const json_t *format = json_object_get(root, "format");
+  if (format && (!whole_text(format) || strcmp(whole_text(format), "stickwright.place/1")))
     return refuse(job, "/format", "must be \"stickwright.place/1\"");
   struct sw_place_problem *p = SW_NEW(job->arena, struct sw_place_problem);
   p->name = text_of(job, root, -1, "name");

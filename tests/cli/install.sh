@@ -8,7 +8,8 @@ complain() { echo "$1"; bad=1; }
 
 cmake --install "$build" --prefix "$t/usr" >"$t/log" || { tail "$t/log"; exit 1; }
 for f in bin/stickwright bin/stickwrightd share/man/man1/stickwright.1 share/man/man8/stickwrightd.8 \
-  lib/systemd/system/stickwrightd.service share/bash-completion/completions/stickwright share/stickwright/openapi.yaml; do
+  lib/systemd/system/stickwrightd.service share/bash-completion/completions/stickwright share/stickwright/openapi.yaml \
+  share/stickwright/superdsc.schema.json share/stickwright/result.schema.json; do
   [ -s "$t/usr/$f" ] || complain "$f is not installed"
 done
 "$t/usr/bin/stickwright" compile "$SW_SOURCE/data/models/softmax_block.pt2" >/dev/null || complain "the installed program fails"

@@ -21,4 +21,4 @@ grep -q '^loop %i_1, 4 times:' "$d/got"
 rc=0
 "$SW" show "$golden/36_mean_stick_padded" 2>"$d/err" || rc=$?
 [ $rc = 1 ]
-grep -q 'sdsc_0.json: maskingConstId_: the masking constant is not neutral' "$d/err"
+grep -q 'sdsc_0.json: /0_mean/dscs_/0/mean/maskingConstId_: the masking constant is not neutral' "$d/err"

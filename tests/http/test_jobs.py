@@ -37,7 +37,7 @@ with Daemon("--workers", "1", "--queue", "3") as d:
     told = []
     reader = threading.Thread(target=lambda: told.append(d.ask("GET", busy + "/events")[2]))
     reader.start()
-    problem("deadline while waiting", d.ask("POST", "/compile?deadline=0.3&cores=2", GOOD, **TEXT), 504, "deadline")
+    problem("deadline while waiting", d.ask("POST", "/compile?deadline=1&cores=2", GOOD, **TEXT), 504, "deadline")
     problem("no deadline", d.ask("POST", "/compile?deadline=never", GOOD, **TEXT), 400, "usage")
     check("who leaves takes the work along", until("queue is empty", lambda: d.metric("queue_waiting") == 0), True)
     waiting = [d.job(f"/compile?cores={n}", GOOD, **TEXT) for n in (4, 5, 6)]

@@ -207,6 +207,12 @@ static void bad_documents_are_refused_with_a_pointer(void **state)
       {"{\"capacity\":8,\"buffers\":[{\"name\":\"b1\",\"size\":1,\"start\":0,\"end\":1},{\"size\":1,\"start\":0,"
        "\"end\":1}]}",
        "/buffers/1/name"},
+      {"{\"format\":{},\"capacity\":8,\"buffers\":[]}", "/format"},
+      {"{\"format\":\"stickwright.place/1\\u0000\",\"capacity\":8,\"buffers\":[]}", "/format"},
+      {"{\"name\":\"a\\u0000b\",\"capacity\":8,\"buffers\":[]}", "/name"},
+      {"{\"capacity\":8,\"buffers\":[{\"name\":\"a\",\"size\":1,\"start\":0,\"end\":2},{\"size\":1,\"start\":1,\"end\":3,"
+       "\"parents\":[\"a\\u0000b\"]}]}",
+       "/buffers/1/parents/0"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     struct sw_job job = unit_job();

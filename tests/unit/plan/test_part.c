@@ -2,6 +2,8 @@
 
 #include "compiler/plan/part.h"
 
+#include <math.h>
+
 static bool equal(const struct sw_part *a, const struct sw_part *b)
 {
   if (a->broken || b->broken || a->cores != b->cores || a->n != b->n)
@@ -73,9 +75,35 @@ static void the_k_of_a_matmul_runs_fastest(void **state)
   sw_arena_free(job.arena);
 }
 
+/* graphs/052: from rows c mod 4, columns c / 4 mod 8 to 32 rows each way 8 pieces. 3 x 2 slices of 6 cores against 2 x 3
+ * of the same dims: slice 0 of 3 meets one half, slice 1 both. */
+static void parts_move_where_every_core_has_as_much_to_send(void **state)
+{
+  (void)state;
+  struct sw_part from = {.cores = 32, .n = 2, .cut = {{0, 8, 4}, {1, 4, 1}}}, to = {.cores = 32, .n = 1, .cut = {{1, 32, 1}}};
+  assert_true(sw_part_moves_evenly(&from, &to));
+  assert_true(sw_part_moves_evenly(&to, &from));
+  struct sw_part thirds = {.cores = 6, .n = 2, .cut = {{0, 3, 1}, {1, 2, 3}}}, halves = {.cores = 6, .n = 2, .cut = {{0, 2, 1}, {1, 3, 2}}};
+  assert_false(sw_part_moves_evenly(&thirds, &halves));
+  struct sw_part fewer = {.cores = 16, .n = 1, .cut = {{1, 16, 1}}};
+  assert_false(sw_part_moves_evenly(&from, &fewer));
+}
+
+/* The page's example (cost-model.md 10.4): 2 MiB on 8 cores, runs of 256 bytes, s 4: 1024 runs * 6.70 + 1917 = 8778 ns.
+ * Device [64,32,8,64] has 16384 sticks; its innermost cut leaves runs of two of them. */
+static void a_move_takes_what_the_page_says(void **state)
+{
+  (void)state;
+  struct sw_layout l = {.rank = 4, .device_size = {64, 32, 8, 64}};
+  struct sw_part from = {.cores = 8, .n = 2, .cut = {{0, 2, 4}, {2, 4, 1}}}, to = {.cores = 8, .n = 1, .cut = {{0, 8, 1}}};
+  assert_true(fabs(sw_part_move_ns(&l, &from, &to) - 8778) < 2);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(parts_move_where_every_core_has_as_much_to_send),
+      cmocka_unit_test(a_move_takes_what_the_page_says),
       cmocka_unit_test(equal_cuts_of_equal_dims_are_equal_parts),
       cmocka_unit_test(shared_and_added_up_parts_are_none),
       cmocka_unit_test(the_k_of_a_matmul_runs_fastest),

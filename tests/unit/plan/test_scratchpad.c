@@ -106,7 +106,7 @@ static struct sw_plan *plan_of(struct sw_job *job, struct sw_program *p, enum sw
       *SW_PUSH(job->arena, &plan->kernels) = (struct sw_kernel){.name = "k"};
     *SW_PUSH(job->arena, &plan->kernels.v[p->ops.v[i].plan->kernel].ops) = i;
   }
-  assert_int_equal(sw_plan_places(job, o, p, plan, profile == SW_PROFILE_TORCH_SPYRE), SW_OK);
+  assert_int_equal(sw_plan_places(job, o, p, plan, (struct sw_lx_copies){.inputs = profile == SW_PROFILE_TORCH_SPYRE}), SW_OK);
   return plan;
 }
 
