@@ -1,8 +1,8 @@
 /* What a host step costs: its transfers. Reference: cost-model.md 1 (launch), 10.6 and row 18 of section 12 (link).
  *
  * A tensor that has a layout on the card goes over the link, there for a result, back for an argument: bytes / 28 GB/s.
- * A step that touches the card at all waits once for the host's start of a transfer, 7 us, and so does every run of
- * kernels behind one. What the host computes is not priced (there is no measurement), nor are steps on host memory
+ * A step that touches the card at all waits once for the host's start of a transfer, 7 us, and so does a run of
+ * kernels behind one, but for the first run. What the host computes is not priced (there is no measurement), nor are steps on host memory
  * alone. argmax over f16 [16,1024]: 7000 + 32768 / 28 = 8170 ns. */
 #include "compiler/plan/cost.h"
 #include "compiler/plan/parts.h"

@@ -65,11 +65,11 @@ static void predict_run(struct sw_job *job, const struct sw_options *o, const st
 }
 
 /* The time model knows no borders but host steps. Kernels follow each other without a gap, but not what the host has to
- * wait for: behind a step that touches the card the next kernel's start shows. */
+ * wait for: behind a step that touches the card the next kernel's start shows (the first start of all counts for nobody). */
 void sw_predict(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, struct sw_plan *plan)
 {
   SW_VEC(int) run = {0};
-  bool waits = false;
+  bool waits = false, any_run = false;
   plan->predicted_ns = plan->reference_ns = plan->host_ns = 0;
   for (int i = 0; i <= p->steps.n; i++) {
     if (i < p->steps.n && !p->steps.v[i].is_host) {
@@ -78,8 +78,9 @@ void sw_predict(struct sw_job *job, const struct sw_options *o, const struct sw_
     }
     if (run.n) {
       predict_run(job, o, p, run.v, run.n, plan);
-      plan->host_ns += waits ? sw_spyre.launch : 0;
+      plan->host_ns += waits && any_run ? sw_spyre.launch : 0;
       waits = false;
+      any_run = true;
       run.n = 0;
     }
     if (i < p->steps.n) {

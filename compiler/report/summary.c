@@ -77,8 +77,8 @@ static void write_time(const struct sw_report *r, struct sw_buf *out)
   sw_buf_printf(out, "predicted   %.1f us (", r->plan->predicted_ns / 1e3);
   if (r->plan->host_ns > 0)
     sw_buf_printf(out, "host steps %.1f, ", r->plan->host_ns / 1e3);
-  sw_buf_printf(out, "restickify %.1f; busy: compute %.1f, HBM %.1f, LX %.1f, overhead %.1f)\n", restickify / 1e3, sum.compute / 1e3, sum.hbm / 1e3, sum.lx / 1e3,
-                sum.overhead / 1e3);
+  sw_buf_printf(out, "restickify %.1f; busy: compute %.1f, HBM %.1f, LX %.1f, overhead %.1f)\n",
+                restickify / 1e3, sum.compute / 1e3, sum.hbm / 1e3, sum.lx / 1e3, sum.overhead / 1e3);
   sw_buf_printf(out, "memory      %d storages in LX (peak %" PRId64 " bytes a core), %d in the pool (peak %" PRId64
                      " bytes)\n",
                 in_lx, r->plan->lx_peak_bytes, in_pool, r->plan->peak_pool_bytes);
