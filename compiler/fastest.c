@@ -3,6 +3,8 @@
  * that is worse there may run faster, and where it does the user shall have it: "never slower than greedy, beam or the
  * reference's way" holds because those plans are made and compared.
  *
+ * A rival counts only if it can be emitted.
+ *
  * The price is a few more plans, from lowering on, since choosing layouts rewrites the program. Equal choices of layouts give
  * equal plans and are not planned again. Above MOST_OPS ops there is no comparison: large programs repeat their layers,
  * and what compares well for one layer does for forty.
@@ -10,6 +12,8 @@
  * The result says whose plan it is (objective.plan_of) and what the others take (objective.plans). A kept rival's status is
  * "feasible", its bound that of the layout optimum. */
 #include "compiler/fastest.h"
+
+#include "compiler/emit/opspec.h"
 
 #include <string.h>
 
@@ -30,6 +34,7 @@ struct attempt {
   struct sw_options o;
   const struct sw_graph *graph;
   const struct sw_choice *known; /* a choice that is planned already, NULL: none */
+  double to_beat;                /* ns */
   struct sw_planned p;
   enum sw_rc rc;
 };
@@ -44,6 +49,11 @@ static bool same_choice(const struct sw_choice *a, const struct sw_choice *b)
   return true;
 }
 
+static bool is_faster(const struct attempt *a)
+{
+  return a->p.plan && a->p.plan->predicted_ns < a->to_beat * (1 - 1e-9);
+}
+
 static enum sw_rc plan(struct attempt *a)
 {
   SW_TRY(sw_lower(&a->job, &a->o, a->graph, &a->p.program));
@@ -51,6 +61,9 @@ static enum sw_rc plan(struct attempt *a)
   if (a->known && same_choice(a->known, a->p.choice))
     return SW_OK;
   SW_TRY(sw_make_plan(&a->job, &a->o, a->p.program, &a->p.plan));
+  struct sw_files files = {0}; /* some of the reference's plans can't be written down */
+  if (is_faster(a))
+    SW_TRY(sw_emit(&a->job, &a->o, a->p.program, a->p.plan, &files));
   return a->job.worst;
 }
 
@@ -107,11 +120,12 @@ enum sw_rc sw_keep_fastest(struct sw_job *job, const struct sw_options *o, const
     a->o.profile = r->profile;
     a->o.solver = r->solver;
     sw_options_settle(&a->o);
+    a->to_beat = p->plan->predicted_ns;
     a->known = r->profile == SW_PROFILE_BEST ? optimum : NULL;
     bool done = sw_arena_run(a->job.arena, run, a) && a->rc == SW_OK;
     if (done)
       note(job, p->plan, r->name, a->p.plan ? a->p.plan->predicted_ns : optimum_ns);
-    if (done && a->p.plan && a->p.plan->predicted_ns < p->plan->predicted_ns * (1 - 1e-9))
+    if (done && is_faster(a))
       keep(p, r, a, optimum);
     else
       sw_arena_free(a->job.arena);

@@ -51,6 +51,9 @@ struct sw_choosing {
   int *accesses; /* by ops, reads and writes */
   bool weighs_traffic; /* profile best, objective time */
   bool *resident; /* may stay in the scratchpads where layouts let it (traffic.c) */
+  double *byte_ns;  /* per op of the program before insertion: ns of a byte that it moves */
+  int n_ops;        /* of that program */
+  double *touch_ns; /* per storage: the sum of that over all accesses */
   int *writer;    /* op that writes it, the last one of several; -1: none */
   bool *refused; /* no candidate, and a fault says why: whatever depends on it is passed over in silence */
   int n_storages;

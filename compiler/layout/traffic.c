@@ -2,7 +2,7 @@
  *
  * A conversion is not paid with its own time alone: it moves data between cores, so what it reads and what it makes are in
  * memory, where otherwise the buffer might have stayed in the scratchpads. And a lean layout is no gain where a vector
- * never leaves the scratchpads but has all its numbers in one stick, for one core. Three rules, before there is a plan:
+ * never leaves the scratchpads but has all its numbers in one stick, for one core. Four rules, before there is a plan:
  *
  *   resident   a temporary that one op writes whole and others read whole, within one kernel, and that has room: its
  *              traffic counts 1/16, so that of two layouts the leaner one is still better. Likewise an input that several
@@ -10,7 +10,8 @@
  *   in step    it stays so only where every op gives the cores what they wrote. An op is cut along its largest loops,
  *              a matmul along the written ones; if those are not all loops of the operand, or fewer cores than its writer
  *              had find work along them, the operand goes through memory: once written and once read
- *   cores      memory is slower when few cores ask for it
+ *   rate       ops have the rates of the time model (rate.h), in kernels with a matmul all the plain one; and memory is slower
+ *              when few cores ask for it
  *
  * Example: m [64], the largest numbers of 64 rows, is subtracted from s [64,64] with the stick of s on its columns. All of m
  * in one stick is 128 bytes against 8192 with one number a stick. But one stick is written by one core, the difference runs
@@ -20,6 +21,7 @@
  * can be gained costs 0. */
 #include "compiler/layout/choose.h"
 #include "compiler/layout/machine.h"
+#include "compiler/layout/rate.h"
 
 #include <math.h>
 
@@ -56,9 +58,22 @@ static double walked(const struct sw_op *op, const struct sw_access *x)
   return n;
 }
 
+/* Whether an access covers its storage dim by dim, a loop each: what walks rows of [4,512] as [32,64] does not. */
 static bool is_whole(const struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x)
 {
-  return !x->offset && walked(op, x) == (double)sw_storage_elements(&c->p->storages.v[x->storage]);
+  const struct sw_storage *s = &c->p->storages.v[x->storage];
+  int dims = 0, loops = 0;
+  for (int l = 0; l < op->n_loops; l++)
+    loops += x->step[l] != 0;
+  for (int d = 0; d < s->rank; d++) {
+    bool covered = s->size[d] == 1;
+    dims += !covered;
+    for (int l = 0; l < op->n_loops && !covered; l++)
+      covered = x->step[l] == s->stride[d] && op->range[l] == s->size[d];
+    if (!covered)
+      return false;
+  }
+  return !x->offset && dims == loops;
 }
 
 static int64_t least_bytes(const struct sw_choosing *c, int storage)
@@ -98,11 +113,46 @@ static void look_at_op(struct sw_choosing *c, int op_i, int kernel, int *kernel_
   }
 }
 
+static double host_dim(const struct sw_storage *s, int from_last)
+{
+  return s->rank >= from_last ? (double)s->size[s->rank - from_last] : 0;
+}
+
+/* ns a byte; half of the turnaround included where the rate is the plain one. */
+static double byte_ns(const struct sw_choosing *c, const struct sw_op *op)
+{
+  const struct sw_storage *s = &c->p->storages.v[op->out.storage];
+  struct sw_rate r = {.rows = host_dim(s, 2), .cols = host_dim(s, 1), .outer = host_dim(s, 3)};
+  sw_rate_of(c->p, op, NULL, NULL, false, &r);
+  double rate = sw_rate_gbps(&r);
+  return rate > 0 ? 1 / rate : 1 / sw_spyre.hbm + sw_spyre.turnaround / 2;
+}
+
+/* Rates of the ops of one kernel, steps [from, to). */
+static void look_at_rates(struct sw_choosing *c, int from, int to)
+{
+  bool matmul = false;
+  for (int i = from; i < to; i++)
+    matmul |= c->p->ops.v[c->p->steps.v[i].index].op == SW_OP_MATMUL;
+  for (int i = from; i < to; i++) {
+    int op_i = c->p->steps.v[i].index;
+    const struct sw_op *op = &c->p->ops.v[op_i];
+    double ns = matmul ? 1 / sw_spyre.hbm + sw_spyre.turnaround / 2 : byte_ns(c, op);
+    c->byte_ns[op_i] = ns;
+    c->touch_ns[op->out.storage] += ns;
+    for (int k = 0; k < op->n_in; k++)
+      c->touch_ns[op->in[k].storage] += ns;
+  }
+}
+
 void sw_layout__survey(struct sw_choosing *c)
 {
   int n = c->n_storages, kernel = 0, *kernel_of = SW_NEW_N(c->arena, int, n + 1);
   c->resident = SW_NEW_N(c->arena, bool, n + 1);
   c->writer = SW_NEW_N(c->arena, int, n + 1);
+  c->touch_ns = SW_NEW_N(c->arena, double, n + 1);
+  c->n_ops = c->p->ops.n;
+  c->byte_ns = SW_NEW_N(c->arena, double, c->n_ops + 1);
   if (!c->weighs_traffic)
     return;
   for (int s = 0; s < n; s++) {
@@ -113,6 +163,11 @@ void sw_layout__survey(struct sw_choosing *c)
                      t->kind != SW_STORAGE_CONSTANT && t->kind != SW_STORAGE_SCALAR && c->candidates[s].n &&
                      least_bytes(c, s) <= c->o->lx_bytes * c->o->cores;
   }
+  for (int i = 0, from = 0; i <= c->p->steps.n; i++)
+    if (i == c->p->steps.n || c->p->steps.v[i].is_host) {
+      look_at_rates(c, from, i);
+      from = i + 1;
+    }
   for (int i = 0; i < c->p->steps.n; i++) {
     if (c->p->steps.v[i].is_host) {
       const struct sw_host_step *h = &c->p->host_steps.v[c->p->steps.v[i].index];
@@ -218,10 +273,11 @@ static bool numbers_otherwise(const struct sw_op *writer, const struct sw_op *op
 
 /* -- prices -- */
 
-/* ns of bytes that go one way, half of the turnaround included. */
-static double price(double bytes, int64_t cores)
+/* ns of bytes that an op moves on so many cores; of what was inserted nobody asks but the check, and not for the price. */
+static double price(const struct sw_choosing *c, const struct sw_op *op, double bytes, int64_t cores)
 {
-  return bytes * (1 / sw_spyre.hbm + sw_spyre.turnaround / 2) / sw_cores_factor((int)cores);
+  ptrdiff_t at = op - c->p->ops.v;
+  return at < c->n_ops ? bytes * c->byte_ns[at] / sw_cores_factor((int)cores) : 0;
 }
 
 static double part_walked(const struct sw_op *op, const struct sw_access *x, const struct sw_storage *s)
@@ -233,7 +289,8 @@ double sw_layout__loss(const struct sw_choosing *c, int storage, const struct sw
 {
   if (!c->weighs_traffic || !c->resident[storage])
     return 0;
-  return price((double)sw_layout_bytes(l), c->o->cores) * (c->accesses[storage] - 1);
+  int n = c->accesses[storage];
+  return (double)sw_layout_bytes(l) * c->touch_ns[storage] * (n - 1) / n / sw_cores_factor((int)c->o->cores);
 }
 
 double sw_layout__copy_read(const struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x,
@@ -242,7 +299,7 @@ double sw_layout__copy_read(const struct sw_choosing *c, const struct sw_op *op,
   if (!c->weighs_traffic)
     return 0;
   int64_t split[SW_MAX_LOOPS], cores = divide(c, op, ~0u, bit(to_seen->stick.loop), sw_format_eps(copy->format), split);
-  return price((double)sw_layout_bytes(copy) * part_walked(op, x, s), cores);
+  return price(c, op, (double)sw_layout_bytes(copy) * part_walked(op, x, s), cores);
 }
 
 double sw_layout__read(const struct sw_choosing *c, const struct sw_op *op, int input, const struct sw_layout *from,
@@ -256,8 +313,8 @@ double sw_layout__read(const struct sw_choosing *c, const struct sw_op *op, int 
   unsigned on_stick = bit(seen->stick.loop) | bit(to_seen->stick.loop);
   double bytes = (double)sw_layout_bytes(from) * part_walked(op, x, s);
   int64_t split[SW_MAX_LOOPS], own = 0;
-  double in_memory = price(bytes, divide(c, op, ~0u, on_stick, eps, split));
-  if (!c->resident[p])
+  double in_memory = price(c, op, bytes, divide(c, op, ~0u, on_stick, eps, split));
+  if (p >= c->n_storages || !c->resident[p])
     return in_memory;
   unsigned loops = op->op == SW_OP_MATMUL ? written_loops(op) : ~0u;
   const struct sw_op *writer = c->writer[p] >= 0 ? &c->p->ops.v[c->writer[p]] : NULL;
@@ -266,8 +323,8 @@ double sw_layout__read(const struct sw_choosing *c, const struct sw_op *op, int 
   int64_t all = divide(c, op, loops, on_stick, eps, split);
   int64_t common = divide(c, op, loops & loops_of(op, x), on_stick, eps, split);
   if (common >= all && common >= own && !(writer && numbers_otherwise(writer, op, x, split)))
-    return price(bytes, c->o->cores) / RESIDENT_SHARE;
-  return in_memory + (own ? price(bytes, own) : 0);
+    return price(c, op, bytes, c->o->cores) / RESIDENT_SHARE;
+  return in_memory + (own ? price(c, writer, bytes, own) : 0);
 }
 
 double sw_layout__write(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *to,
@@ -279,6 +336,6 @@ double sw_layout__write(const struct sw_choosing *c, const struct sw_op *op, con
     return 0;
   double bytes = (double)sw_layout_bytes(to) * part_walked(op, &op->out, &c->p->storages.v[r]);
   if (c->resident[r] && !c->p->storages.v[r].is_output)
-    return price(bytes, c->o->cores) / RESIDENT_SHARE;
-  return price(bytes, divide(c, op, ~0u, bit(seen->stick.loop), sw_format_eps(to->format), split));
+    return price(c, op, bytes, c->o->cores) / RESIDENT_SHARE;
+  return price(c, op, bytes, divide(c, op, ~0u, bit(seen->stick.loop), sw_format_eps(to->format), split));
 }
