@@ -47,6 +47,15 @@ struct sw_fault {
   int64_t value, limit;
 };
 
+/* How far a solver is, told while it works to whoever looks on. No result depends on it. A problem may fall into parts
+ * that are solved one after the other; part 0 is the whole of it, at the end. */
+struct sw_progress {
+  const char *solver; /* "assign" or "place" */
+  int part, parts;
+  bool has_value, has_bound;
+  int64_t value, bound; /* best found and best proved, of the part */
+};
+
 struct sw_job {
   struct sw_arena *arena;
   SW_VEC(struct sw_fault) faults;
@@ -54,6 +63,9 @@ struct sw_job {
   enum sw_rc worst;    /* of all faults */
   SW_VEC(const char *) warnings;
   const atomic_bool *cancel; /* may be NULL */
+  void (*on_progress)(void *ctx, const struct sw_progress *); /* may be NULL; must not allocate from the job's arena */
+  void *progress_ctx;
+  int part, parts; /* in which part of its problem a solver is */
 };
 
 enum { SW_MAX_FAULTS = 200 };
@@ -71,6 +83,12 @@ void sw_warn(struct sw_job *job, const char *fmt, ...) __attribute__((format(pri
 static inline bool sw_cancelled(const struct sw_job *job)
 {
   return job->cancel && atomic_load_explicit(job->cancel, memory_order_relaxed);
+}
+
+static inline void sw_tell(const struct sw_job *job, struct sw_progress p)
+{
+  if (job->on_progress)
+    job->on_progress(job->progress_ctx, &p);
 }
 
 #define SW_TRY(expr)         \

@@ -251,6 +251,11 @@ void sw_jw_null(struct sw_jw *w)
   atom(w, "null");
 }
 
+void sw_jw_raw(struct sw_jw *w, const char *json)
+{
+  atom(w, json);
+}
+
 void sw_jw_ints(struct sw_jw *w, const int64_t *v, int n)
 {
   before(w);

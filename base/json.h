@@ -41,6 +41,7 @@ void sw_jw_int(struct sw_jw *w, int64_t i);
 void sw_jw_real(struct sw_jw *w, double r); /* shortest text that reads back equal; inf and nan as strings */
 void sw_jw_bool(struct sw_jw *w, bool b);
 void sw_jw_null(struct sw_jw *w);
+void sw_jw_raw(struct sw_jw *w, const char *json); /* a value that is JSON already */
 void sw_jw_ints(struct sw_jw *w, const int64_t *v, int n); /* an array on one line */
 
 /* key and value in one go */

@@ -75,7 +75,8 @@ void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compi
   r->model = model;
   r->profile = o->profile;
   r->solver = o->solver;
-  struct attempt a = {.job = {.cancel = job->cancel}, .o = o, .in = in};
+  struct attempt a = {.job = {.cancel = job->cancel, .on_progress = job->on_progress, .progress_ctx = job->progress_ctx},
+                      .o = o, .in = in};
   a.job.arena = sw_arena_new(job->arena, 0);
   if (sw_arena_run(a.job.arena, attempt, &a)) {
     keep(job->arena, &a.done, a.job.worst == SW_OK, r);

@@ -13,6 +13,7 @@
  * "feasible", its bound that of the layout optimum. */
 #include "compiler/fastest.h"
 
+#include "compiler/dims.h"
 #include "compiler/emit/opspec.h"
 
 #include <string.h>
@@ -32,7 +33,9 @@ static const struct rival {
 struct attempt {
   struct sw_job job;
   struct sw_options o;
-  const struct sw_graph *graph;
+  const struct sw_compile_input *in;
+  const char *program;
+  struct sw_graph *graph;
   const struct sw_choice *known; /* a choice that is planned already, NULL: none */
   double to_beat;                /* ns */
   struct sw_planned p;
@@ -57,6 +60,7 @@ static bool is_faster(const struct attempt *a)
 static enum sw_rc plan(struct attempt *a)
 {
   SW_TRY(sw_lower(&a->job, &a->o, a->graph, &a->p.program));
+  sw_find_serving_dims(&a->job, &a->o, a->in, a->program, a->graph, a->p.program);
   SW_TRY(sw_choose_layouts(&a->job, &a->o, a->p.program, &a->p.choice));
   if (a->known && same_choice(a->known, a->p.choice))
     return SW_OK;
@@ -102,7 +106,8 @@ static void keep(struct sw_planned *p, const struct rival *r, const struct attem
   c->problem = own.problem;
 }
 
-enum sw_rc sw_keep_fastest(struct sw_job *job, const struct sw_options *o, const struct sw_graph *g, struct sw_planned *p)
+enum sw_rc sw_keep_fastest(struct sw_job *job, const struct sw_options *o, const struct sw_compile_input *in,
+                           const char *name_of_program, struct sw_graph *g, struct sw_planned *p)
 {
   bool is_exact = o->solver == SW_SOLVER_ILP || o->solver == SW_SOLVER_ILP_FULL;
   if (o->profile != SW_PROFILE_BEST || o->objective != SW_OBJECTIVE_TIME || !is_exact || p->program->ops.n > MOST_OPS ||
@@ -115,7 +120,9 @@ enum sw_rc sw_keep_fastest(struct sw_job *job, const struct sw_options *o, const
   for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++) {
     const struct rival *r = &rivals[i];
     struct attempt *a = SW_NEW(job->arena, struct attempt);
-    *a = (struct attempt){.job = {.cancel = job->cancel}, .o = *o, .graph = g};
+    if (g->dims.n && r->profile != o->profile)
+      continue; /* for which sizes a program serves is written into the graph */
+    *a = (struct attempt){.job = {.cancel = job->cancel}, .o = *o, .in = in, .program = name_of_program, .graph = g};
     a->job.arena = sw_arena_new(job->arena, 0);
     a->o.profile = r->profile;
     a->o.solver = r->solver;

@@ -22,17 +22,19 @@ enum MHD_Result sw_send(struct sw_request *q, unsigned status, struct MHD_Respon
   q->status = status;
   MHD_add_response_header(r, "X-Request-Id", q->id);
   MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+  if (atomic_load(&q->server->stopping))
+    MHD_add_response_header(r, "Connection", "close");
   sw_connection_phase(q->server->connections, q->socket, SW_PHASE_ANSWER);
   enum MHD_Result ok = MHD_queue_response(q->connection, status, r);
   MHD_destroy_response(r);
   return ok;
 }
 
-static bool accepts_gzip(const struct sw_request *q)
+/* The coding for an answer of that length. */
+static enum sw_coding coding_for(const struct sw_request *q, size_t len)
 {
-  const char *accept = sw_header(q, "Accept-Encoding");
-  const char *at = accept ? strstr(accept, "gzip") : NULL;
-  return at && strncmp(at + 4, ";q=0", 4);
+  bool worth = len >= WORTH_COMPRESSING && len <= TOO_LARGE_TO_COMPRESS;
+  return worth ? sw_coding_accepted(sw_header(q, "Accept-Encoding")) : SW_CODING_NONE;
 }
 
 static struct MHD_Response *copied(const char *bytes, size_t len, const char *type)
@@ -45,15 +47,15 @@ static struct MHD_Response *copied(const char *bytes, size_t len, const char *ty
 
 enum MHD_Result sw_send_text(struct sw_request *q, unsigned status, const char *type, const char *text, size_t len)
 {
-  size_t gz_len = 0;
-  char *gz = len >= WORTH_COMPRESSING && len <= TOO_LARGE_TO_COMPRESS && accepts_gzip(q) ? sw_gzip(text, len, &gz_len)
-                                                                                         : NULL;
-  struct MHD_Response *r = gz ? copied(gz, gz_len, type) : copied(text, len, type);
-  if (r && gz)
-    MHD_add_response_header(r, "Content-Encoding", "gzip");
+  size_t coded_len = 0;
+  enum sw_coding c = coding_for(q, len);
+  char *coded = c ? sw_compress(c, text, len, &coded_len) : NULL;
+  struct MHD_Response *r = coded ? copied(coded, coded_len, type) : copied(text, len, type);
+  if (r && coded)
+    MHD_add_response_header(r, "Content-Encoding", sw_coding_name(c));
   if (r && len >= WORTH_COMPRESSING)
     MHD_add_response_header(r, "Vary", "Accept-Encoding");
-  free(gz);
+  free(coded);
   return sw_send(q, status, r);
 }
 
@@ -67,6 +69,8 @@ enum MHD_Result sw_send_problem(struct sw_request *q, unsigned status, const cha
     MHD_add_response_header(r, "Retry-After", "5");
   if (r && status == 405)
     MHD_add_response_header(r, "Allow", detail);
+  if (r && !strcmp(slug, "encoding"))
+    MHD_add_response_header(r, "Accept-Encoding", "gzip, zstd");
   if (r && status == 401)
     MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
   return sw_send(q, status, r);
@@ -96,25 +100,26 @@ static struct MHD_Response *shared(struct sw_result *r, const char *bytes, size_
   return m;
 }
 
-static struct MHD_Response *file_response(struct sw_request *q, struct sw_result *res, const struct sw_result_file *f)
+/* *coding: what it came to. */
+static struct MHD_Response *file_response(struct sw_request *q, struct sw_result *res, const struct sw_result_file *f,
+                                          enum sw_coding *coding)
 {
-  bool worth = f->len >= WORTH_COMPRESSING && f->len <= TOO_LARGE_TO_COMPRESS;
-  const char *gz = NULL;
-  size_t gz_len = 0;
-  if (worth && accepts_gzip(q))
-    gz = sw_result_gzip(f, &gz_len);
-  struct MHD_Response *r = gz ? shared(res, gz, gz_len) : shared(res, f->bytes, f->len);
+  size_t len = 0;
+  enum sw_coding c = coding_for(q, f->len);
+  const char *coded = c ? sw_result_coded(f, c, &len) : NULL;
+  *coding = coded ? c : SW_CODING_NONE;
+  struct MHD_Response *r = coded ? shared(res, coded, len) : shared(res, f->bytes, f->len);
   if (!r)
     return NULL;
   MHD_add_response_header(r, "Content-Type", media_type(f->path));
-  if (gz)
-    MHD_add_response_header(r, "Content-Encoding", "gzip");
-  if (worth)
+  if (coded)
+    MHD_add_response_header(r, "Content-Encoding", sw_coding_name(c));
+  if (f->len >= WORTH_COMPRESSING)
     MHD_add_response_header(r, "Vary", "Accept-Encoding");
   return r;
 }
 
-/* Entity tags: "ID" of a result's own bytes, "ID-gzip" and "ID-zip" of its other forms; each file of a result has the
+/* Entity tags: "ID" of a result's own bytes, "ID-gzip", "ID-zstd" and "ID-zip" of its other forms; each file of a result has the
  * address of the result, its path tells it from the others. */
 static bool tag_matches(const struct sw_request *q, const char *id)
 {
@@ -143,9 +148,9 @@ enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *res, cons
     const struct sw_result_file *f = sw_result_find(res, path);
     if (!f)
       return sw_send_problem(q, 404, "not-found", "the result has no such file", NULL);
-    r = file_response(q, res, f);
-    if (r && MHD_get_response_header(r, "Content-Encoding"))
-      form = "-gzip";
+    enum sw_coding c;
+    r = file_response(q, res, f, &c);
+    form = (const char *const[]){"", "-gzip", "-zstd"}[c];
   }
   if (!r)
     return MHD_NO;

@@ -128,18 +128,23 @@ size_t sw_body_bytes(const struct sw_body *b)
   return b->n;
 }
 
-void sw_body_digest(struct sw_body *b, const char *text, size_t len, char out[65])
+bool sw_body_digest(const struct sw_body *b, const char *text, size_t len, char out[65])
 {
   unsigned char sum[EVP_MAX_MD_SIZE];
   unsigned n = 0;
-  EVP_DigestUpdate(b->digest, text, len);
-  EVP_DigestFinal_ex(b->digest, sum, &n);
+  EVP_MD_CTX *digest = EVP_MD_CTX_new();
+  bool ok = digest && EVP_MD_CTX_copy_ex(digest, b->digest) && EVP_DigestUpdate(digest, text, len) &&
+            EVP_DigestFinal_ex(digest, sum, &n);
+  EVP_MD_CTX_free(digest);
+  if (!ok)
+    return false;
   static const char hex[] = "0123456789abcdef";
   for (unsigned i = 0; i < 32; i++) {
     out[2 * i] = hex[sum[i] >> 4];
     out[2 * i + 1] = hex[sum[i] & 15];
   }
   out[64] = 0;
+  return true;
 }
 
 int sw_body_open(const struct sw_body *b)
@@ -190,5 +195,27 @@ struct sw_body *sw_body_load(const char *path, size_t most)
   if (!n)
     return b;
   sw_body_free(b);
+  return NULL;
+}
+
+struct sw_body *sw_body_again(const struct sw_body *b)
+{
+  struct sw_body *c = sw_body_new(b->most);
+  if (!c)
+    return NULL;
+  c->n = b->n;
+  memcpy(c->head, b->head, sizeof c->head);
+  c->first = b->first;
+  if (b->fd >= 0) { /* opened anew: it has a position of its own */
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", b->fd);
+    c->fd = open(path, O_RDONLY | O_CLOEXEC);
+  }
+  bool ok = EVP_MD_CTX_copy_ex(c->digest, b->digest) && (b->fd >= 0 ? c->fd >= 0 : reserve(c, b->n ? b->n : 1));
+  if (ok && b->fd < 0 && b->n)
+    memcpy(c->bytes, b->bytes, b->n);
+  if (ok)
+    return c;
+  sw_body_free(c);
   return NULL;
 }

@@ -19,11 +19,14 @@ enum sw_body_form { SW_BODY_ARCHIVE, SW_BODY_OBJECT, SW_BODY_OTHER };
 enum sw_body_form sw_body_form(const struct sw_body *b);
 size_t sw_body_bytes(const struct sw_body *b);
 
-/* Hex SHA-256 of the body and then `text`; ends the digest, nothing may be added behind it. */
-void sw_body_digest(struct sw_body *b, const char *text, size_t len, char out[65]);
+/* Hex SHA-256 of the body and then `text`; false: out of memory. */
+bool sw_body_digest(const struct sw_body *b, const char *text, size_t len, char out[65]);
 
 /* A descriptor of the caller's own that reads the body from its start; -1 when that fails. */
 int sw_body_open(const struct sw_body *b);
+
+/* The same bytes as a body of its own, without copying what is in a file; NULL: out of memory. */
+struct sw_body *sw_body_again(const struct sw_body *b);
 
 /* Writes the body to a new file, or reads it back from one. */
 bool sw_body_save(const struct sw_body *b, const char *path);

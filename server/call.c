@@ -1,6 +1,8 @@
 #include "server/call.h"
 
 #include "compiler/compare.h"
+#include "compiler/study/study.h"
+#include "server/body.h"
 #include "solver/assign/assign.h"
 #include "solver/place/place.h"
 
@@ -145,11 +147,24 @@ static enum sw_rc run_place(struct run *r)
   return answer(r, b);
 }
 
+/* The spec first, then the graphs it names, in its order. */
+static enum sw_rc run_study(struct run *r)
+{
+  struct sw_file spec;
+  struct sw_files graphs = {0};
+  SW_TRY(sw_study_unpack(r->job, r->bytes, r->len, &spec, &graphs));
+  sw_files_add(r->job, &r->out->files, spec.path, spec.bytes, spec.len);
+  for (int i = 0; i < graphs.list.n; i++)
+    sw_files_add(r->job, &r->out->files, graphs.list.v[i].path, graphs.list.v[i].bytes, graphs.list.v[i].len);
+  return SW_OK;
+}
+
 static const struct sw_verb verbs[] = {
     {"compile", NULL, "program", run_compile},
     {"compare", NULL, "name program profile solver", run_compare},
     {"solve", "solver beam-width budget", "mode", run_solve},
     {"place", "budget", "placer capacity no-peak name", run_place},
+    {"study", "", "", run_study},
 };
 
 /* Whether `name` is one of the words of a list. */
@@ -232,6 +247,14 @@ void sw_call_write(struct sw_call *c, struct sw_buf *out)
   sw_jw_key(&w, "options");
   sw_options_write(&c->options, &w);
   sw_jw_end_object(&w);
+}
+
+bool sw_call_address(struct sw_call *c, struct sw_arena *scratch, const struct sw_body *body, char out[65])
+{
+  struct sw_buf text = {.arena = scratch};
+  sw_buf_puts(&text, "stickwright " SW_VERSION "\n");
+  sw_call_write(c, &text);
+  return sw_body_digest(body, text.p, text.n, out);
 }
 
 enum sw_rc sw_call_run(struct sw_job *job, struct sw_call *c, const char *bytes, size_t len,

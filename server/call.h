@@ -37,6 +37,9 @@ bool sw_call_repeats(const struct sw_call *c, const char *name);
 enum sw_rc sw_call_set(struct sw_job *job, struct sw_call *c, const char *name, const char *value);
 /* Verb and every effective parameter: equal text, equal work. */
 void sw_call_write(struct sw_call *c, struct sw_buf *out);
+/* The address of the result: of the version, the body and that text. False: out of memory. */
+struct sw_body;
+bool sw_call_address(struct sw_call *c, struct sw_arena *scratch, const struct sw_body *body, char out[65]);
 /* on_pass is told the name of each pass that begins. */
 enum sw_rc sw_call_run(struct sw_job *job, struct sw_call *c, const char *bytes, size_t len,
                        void (*on_pass)(void *ctx, const char *pass), void *ctx, struct sw_call_answer *out);

@@ -21,7 +21,11 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS files(result TEXT, place INTEGER, path TEXT, digest BLOB, bytes BLOB,"
     " PRIMARY KEY(result, place));"
     "CREATE TABLE IF NOT EXISTS jobs(number INTEGER PRIMARY KEY, id TEXT UNIQUE, address TEXT, state TEXT, slug TEXT,"
-    " detail TEXT, errors TEXT, status INTEGER, args BLOB, starts INTEGER);";
+    " detail TEXT, errors TEXT, status INTEGER, args BLOB, starts INTEGER);"
+    "CREATE TABLE IF NOT EXISTS studies(number INTEGER PRIMARY KEY, id TEXT UNIQUE, state TEXT, name TEXT, slug TEXT,"
+    " detail TEXT, errors TEXT, status INTEGER, runs INTEGER, done INTEGER, compiled INTEGER, starts INTEGER);"
+    "CREATE TABLE IF NOT EXISTS study_parts(study TEXT, name TEXT, digest BLOB, bytes BLOB,"
+    " PRIMARY KEY(study, name)) WITHOUT ROWID;";
 
 enum { MAX_TOUCHED = 256, FORMAT = 1 };
 
@@ -405,4 +409,124 @@ void sw_disk_sweep_bodies(const struct sw_disk *d, bool (*needed)(void *ctx, con
   if (dir)
     closedir(dir);
   free(path);
+}
+
+/* -- studies -- */
+
+static bool put_study(struct sw_disk *d, const struct sw_disk_study *s)
+{
+  return done(prepare(d->writes.db,
+                      "INSERT INTO studies(id, state, name, slug, detail, errors, status, runs, done, compiled, starts)"
+                      " VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET state = excluded.state,"
+                      " name = excluded.name, slug = excluded.slug, detail = excluded.detail, errors = excluded.errors,"
+                      " status = excluded.status, runs = excluded.runs, done = excluded.done, compiled = excluded.compiled,"
+                      " starts = excluded.starts",
+                      "ssssssiiiii", s->id, s->state, s->name, s->slug, s->detail, s->errors, (int64_t)s->status,
+                      (int64_t)s->runs, (int64_t)s->done, (int64_t)s->compiled, (int64_t)s->starts));
+}
+
+static bool put_part(struct sw_disk *d, const char *id, const struct sw_disk_part *p)
+{
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  digest_of(p->bytes, p->len, digest);
+  return done(prepare(d->writes.db, "INSERT OR REPLACE INTO study_parts VALUES(?,?,?,?)", "ssbb", id, p->name, digest,
+                      (size_t)32, p->bytes, p->len));
+}
+
+bool sw_disk_study_put(struct sw_disk *d, const struct sw_disk_study *s)
+{
+  return end(d, begin(d) && put_study(d, s));
+}
+
+bool sw_disk_study_end(struct sw_disk *d, const struct sw_disk_study *s, const struct sw_disk_part *parts, int n)
+{
+  bool ok = begin(d) && put_study(d, s) && done(prepare(d->writes.db, "DELETE FROM study_parts WHERE study = ?", "s", s->id));
+  for (int i = 0; i < n && ok; i++)
+    ok = put_part(d, s->id, &parts[i]);
+  return end(d, ok);
+}
+
+bool sw_disk_study_part(struct sw_disk *d, const char *id, const struct sw_disk_part *part)
+{
+  return end(d, begin(d) && put_part(d, id, part) &&
+                    done(prepare(d->writes.db, "UPDATE studies SET starts = 0 WHERE id = ?", "s", id)));
+}
+
+void sw_disk_study_drop(struct sw_disk *d, const char *id)
+{
+  end(d, begin(d) && done(prepare(d->writes.db, "DELETE FROM study_parts WHERE study = ?", "s", id)) &&
+             done(prepare(d->writes.db, "DELETE FROM studies WHERE id = ?", "s", id)));
+}
+
+void sw_disk_studies(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_study *), void *ctx)
+{
+  pthread_mutex_lock(&d->reads.lock);
+  sqlite3_stmt *st = prepare(d->reads.db,
+                             "SELECT id, state, name, slug, detail, errors, status, runs, done, compiled, starts"
+                             " FROM studies ORDER BY number", "");
+  while (row(st)) {
+    const char *text[6];
+    int n[5];
+    for (int i = 0; i < 6; i++)
+      text[i] = (const char *)sqlite3_column_text(st, i);
+    for (int i = 0; i < 5; i++)
+      n[i] = sqlite3_column_int(st, 6 + i);
+    if (text[0] && text[1])
+      each(ctx, &(struct sw_disk_study){text[0], text[1], text[2], text[3], text[4], text[5], (unsigned)n[0], n[1], n[2],
+                                        n[3], n[4]});
+  }
+  sqlite3_finalize(st);
+  pthread_mutex_unlock(&d->reads.lock);
+}
+
+/* Parts of a study, or the one of that name. */
+static void read_parts(struct sw_disk *d, const char *id, const char *name,
+                       void (*each)(void *ctx, const struct sw_disk_part *), void *ctx)
+{
+  pthread_mutex_lock(&d->reads.lock);
+  sqlite3_stmt *st = prepare(d->reads.db,
+                             "SELECT name, digest, bytes FROM study_parts WHERE study = ? AND (? IS NULL OR name = ?)",
+                             "sss", id, name, name);
+  while (row(st)) {
+    struct sw_disk_part p = {(const char *)sqlite3_column_text(st, 0), sqlite3_column_blob(st, 2),
+                             (size_t)sqlite3_column_bytes(st, 2)};
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    digest_of(p.len ? p.bytes : "", p.len, digest);
+    bool whole = p.name && sqlite3_column_bytes(st, 1) == 32 && !memcmp(digest, sqlite3_column_blob(st, 1), 32);
+    if (whole)
+      each(ctx, &p);
+    else
+      fprintf(stderr, "{\"store\":\"a part of study %s is damaged and was left out\"}\n", id);
+  }
+  sqlite3_finalize(st);
+  pthread_mutex_unlock(&d->reads.lock);
+}
+
+void sw_disk_study_parts(struct sw_disk *d, const char *id, void (*each)(void *ctx, const struct sw_disk_part *), void *ctx)
+{
+  read_parts(d, id, NULL, each, ctx);
+}
+
+struct copied_part {
+  char *bytes;
+  size_t len;
+};
+
+static void copy_part(void *ctx, const struct sw_disk_part *p)
+{
+  struct copied_part *c = ctx;
+  c->bytes = malloc(p->len + 1);
+  if (!c->bytes)
+    return;
+  memcpy(c->bytes, p->bytes, p->len);
+  c->bytes[p->len] = 0;
+  c->len = p->len;
+}
+
+char *sw_disk_study_get(struct sw_disk *d, const char *id, const char *name, size_t *len)
+{
+  struct copied_part c = {0};
+  read_parts(d, id, name, copy_part, &c);
+  *len = c.len;
+  return c.bytes;
 }

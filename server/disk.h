@@ -35,9 +35,34 @@ bool sw_disk_job_put(struct sw_disk *d, const struct sw_disk_job *j);
 void sw_disk_job_drop(struct sw_disk *d, const char *id);
 /* All jobs, oldest first. */
 void sw_disk_jobs(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_job *), void *ctx);
-/* Where a job's body lies until the job has ended; malloced. */
+/* Where the body of a job or study lies until that has ended; malloced. */
 char *sw_disk_body_path(const struct sw_disk *d, const char *job_id);
 /* Removes bodies that nobody needs: a daemon that was killed leaves some. */
 void sw_disk_sweep_bodies(const struct sw_disk *d, bool (*needed)(void *ctx, const char *job_id), void *ctx);
+
+/* A study as it is kept; strings may be NULL, where they may. */
+struct sw_disk_study {
+  const char *id, *state, *name, *slug, *detail, *errors;
+  unsigned status;
+  int runs, done, compiled;
+  int starts; /* daemons that have tried since its last row */
+};
+/* Parts of a study: rows of runs, later its tables. Digests are checked: a part that does not match is not given out. */
+struct sw_disk_part {
+  const char *name;
+  const void *bytes;
+  size_t len;
+};
+/* Adds the study, or replaces what is known of it. */
+bool sw_disk_study_put(struct sw_disk *d, const struct sw_disk_study *s);
+/* The same, and the parts it had are replaced by these. */
+bool sw_disk_study_end(struct sw_disk *d, const struct sw_disk_study *s, const struct sw_disk_part *parts, int n);
+bool sw_disk_study_part(struct sw_disk *d, const char *id, const struct sw_disk_part *part);
+void sw_disk_study_drop(struct sw_disk *d, const char *id);
+/* All studies, oldest first; all parts of one. */
+void sw_disk_studies(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_study *), void *ctx);
+void sw_disk_study_parts(struct sw_disk *d, const char *id, void (*each)(void *ctx, const struct sw_disk_part *), void *ctx);
+/* One part, malloced, or NULL. */
+char *sw_disk_study_get(struct sw_disk *d, const char *id, const char *name, size_t *len);
 
 #endif

@@ -4,13 +4,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* More are not kept: a comparison of many variants tells the first ones and its end. */
 enum { MAX_EVENTS = 200, QUIET_SECONDS = 10 };
 
 struct sw_event {
   char name[8];
-  char data[120];
+  char data[200];
 };
 
 static void wake(struct sw_listener *l)
@@ -23,6 +24,11 @@ static void wake(struct sw_listener *l)
 
 void sw_events_add(struct sw_events *e, const char *name, const char *data, bool is_last)
 {
+  if (!strcmp(name, "solver") && e->n && !strcmp(e->list[e->n - 1].name, name)) {
+    e->n--;
+    for (struct sw_listener *l = e->listeners; l; l = l->next)
+      l->at = l->at < e->n ? l->at : e->n;
+  }
   struct sw_event *more = e->n < MAX_EVENTS || is_last ? realloc(e->list, (size_t)(e->n + 1) * sizeof *more) : NULL;
   if (more) {
     e->list = more;

@@ -30,7 +30,8 @@ struct sw_listener {
 
 /* -- with the lock held -- */
 
-/* `data` is JSON, up to 119 characters. Only so many are kept; the last one always is, and ends the streams. */
+/* `data` is JSON, up to 199 characters. Only so many are kept; the last one always is, and ends the streams. Of events
+ * `solver` in a row only the newest is kept: who reads slowly misses the others. */
 void sw_events_add(struct sw_events *e, const char *name, const char *data, bool is_last);
 /* Ends the streams as they are. */
 void sw_events_end(struct sw_events *e);

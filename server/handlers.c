@@ -97,10 +97,8 @@ enum MHD_Result sw_post_work(struct sw_request *q)
   if (q->is_done)
     return sw_send_problem(q, q->done.status, q->done.slug ? q->done.slug : "limit",
                            q->done.detail ? q->done.detail : "the service is out of memory", q->done.errors);
-  struct sw_buf text = {.arena = q->arena};
-  sw_buf_puts(&text, "stickwright " SW_VERSION "\n");
-  sw_call_write(&q->call, &text);
-  sw_body_digest(q->body, text.p, text.n, q->result_id);
+  if (!sw_call_address(&q->call, q->arena, q->body, q->result_id))
+    return sw_send_problem(q, 503, "limit", "the service is out of memory", NULL);
   struct sw_result *known = sw_store_find(s->store, q->result_id);
   sw_metrics_count(s->metrics, known ? SW_METRIC_cache_hits : SW_METRIC_cache_misses);
   if (known && !q->wants_job) {
@@ -118,6 +116,8 @@ enum MHD_Result sw_post_work(struct sw_request *q)
   q->waiter.deadline = sw_now() + q->seconds;
   sw_connection_phase(s->connections, q->socket, SW_PHASE_WORK);
   const char *who = client(q);
+  q->has_waited = true;
+  atomic_fetch_add(&s->n_waiting, 1);
   MHD_suspend_connection(q->connection); /* before the work can end and resume it */
   if (!sw_queue_join(s->queue, &t, who, &q->waiter)) {
     sw_task_clear(&t);

@@ -20,7 +20,7 @@ struct sw_job_record {
   char *args;
   size_t args_len;
   enum sw_job_state state;
-  char pass[24];
+  char pass[24], solver[160]; /* the last of each */
   double added, began, ended; /* 0: not yet */
   unsigned status;            /* of a failure, as are the next three */
   char *slug, *detail, *errors;
@@ -36,9 +36,8 @@ struct sw_jobs {
   struct sw_queue *queue;
   struct sw_disk *disk;
   struct sw_job_record *newest, *oldest;
-  long n, most;
-  double compile_seconds;
-  size_t body_most;
+  long n;
+  const struct sw_limits *limits;
 };
 
 static const char *const states[] = {"queued", "running", "done", "failed", "cancelled"};
@@ -56,9 +55,7 @@ struct sw_jobs *sw_jobs_new(const struct sw_limits *limits, struct sw_queue *que
   pthread_mutex_init(&js->lock, NULL);
   js->queue = queue;
   js->disk = disk;
-  js->most = limits->jobs;
-  js->compile_seconds = (double)limits->compile_seconds;
-  js->body_most = (size_t)limits->body_mb << 20;
+  js->limits = limits;
   return js;
 }
 
@@ -139,7 +136,7 @@ static void drop_old(struct sw_jobs *js)
 {
   for (;;) {
     pthread_mutex_lock(&js->lock);
-    struct sw_job_record *j = js->n > js->most ? js->oldest : NULL;
+    struct sw_job_record *j = js->n > js->limits->jobs ? js->oldest : NULL;
     while (j && (!has_ended(j) || j->users || j->events.listeners))
       j = j->newer;
     if (j)
@@ -166,7 +163,10 @@ static void job_pass(struct sw_waiter *w, const char *pass)
   pthread_mutex_lock(&j->all->lock);
   if (j->state == SW_JOB_QUEUED)
     set_state_locked(j, SW_JOB_RUNNING);
-  if (*pass) {
+  if (*pass == '{') {
+    snprintf(j->solver, sizeof j->solver, "%s", pass);
+    sw_events_add(&j->events, "solver", pass, false);
+  } else if (*pass) {
     snprintf(j->pass, sizeof j->pass, "%s", pass);
     add_event_locked(j, "pass", pass);
   }
@@ -224,7 +224,7 @@ static struct sw_job_record *new_record(struct sw_jobs *js, const char *address,
   return j;
 }
 
-static bool random_id(char id[SW_JOB_ID_LEN + 1])
+bool sw_jobs_random_id(char id[SW_JOB_ID_LEN + 1])
 {
   unsigned char bytes[SW_JOB_ID_LEN / 2];
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
@@ -273,7 +273,7 @@ enum sw_jobs_rc sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *c
                             char id[SW_JOB_ID_LEN + 1])
 {
   struct sw_job_record *j = new_record(js, t->id, t->args, t->args_len);
-  if (!j || !random_id(j->id)) {
+  if (!j || !sw_jobs_random_id(j->id)) {
     if (j)
       free_record(j);
     return SW_JOBS_BUSY;
@@ -351,9 +351,9 @@ static bool requeue(struct sw_jobs *js, struct sw_job_record *j)
   t.args = malloc(t.args_len + 1);
   if (t.args)
     memcpy(t.args, j->args, t.args_len);
-  t.body = path ? sw_body_load(path, js->body_most) : NULL;
+  t.body = path ? sw_body_load(path, (size_t)js->limits->body_mb << 20) : NULL;
   free(path);
-  j->waiter.deadline = sw_now() + js->compile_seconds;
+  j->waiter.deadline = sw_now() + (double)js->limits->compile_seconds;
   if (j->starts > MAX_STARTS)
     sw_outcome_problem(&o, 500, "internal", "the service ended three times while this job was running");
   else if (!t.body || !t.args)
@@ -407,6 +407,8 @@ static void write_record(const struct sw_job_record *j, struct sw_buf *out)
   sw_jw_kstr(&w, "verb", j->args);
   sw_jw_kstr(&w, "state", states[j->state]);
   sw_jw_kstr(&w, "pass", *j->pass ? j->pass : NULL);
+  sw_jw_key(&w, "solver");
+  sw_jw_raw(&w, *j->solver ? j->solver : "null");
   sw_jw_kstr(&w, "result", j->state == SW_JOB_DONE ? sw_arena_printf(out->arena, "/results/%s", j->address) : NULL);
   sw_jw_key(&w, "problem");
   if (j->state == SW_JOB_FAILED)

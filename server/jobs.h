@@ -14,6 +14,9 @@ enum { SW_JOB_ID_LEN = 32 };
 
 enum sw_job_state { SW_JOB_QUEUED, SW_JOB_RUNNING, SW_JOB_DONE, SW_JOB_FAILED, SW_JOB_CANCELLED };
 
+/* False when the system has no random numbers. */
+bool sw_jobs_random_id(char id[SW_JOB_ID_LEN + 1]);
+
 struct sw_jobs;
 struct sw_jobs *sw_jobs_new(const struct sw_limits *limits, struct sw_queue *queue, struct sw_disk *disk);
 /* After sw_queue_halt. */

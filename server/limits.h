@@ -1,4 +1,5 @@
-/* All limits of the daemon in one place: X(name, default, unit, what). --NAME on the command line changes one. */
+/* All limits of the daemon in one place: X(name, default, unit, what). --NAME on the command line changes one, and a new
+ * value in the config file while the daemon runs: so everybody reads them where they are used. */
 #ifndef SW_SERVER_LIMITS_H
 #define SW_SERVER_LIMITS_H
 
@@ -6,6 +7,9 @@
   X(workers, 2, "processes", "pieces of work at the same time")                                    \
   X(queue, 256, "requests", "waiting for a worker; more are answered 503")                         \
   X(jobs, 1000, "jobs", "kept for GET /jobs/ID; ended ones go first")                              \
+  X(studies, 100, "studies", "kept for GET /studies/ID; ended ones go first")                      \
+  X(study_runs, 10000, "runs", "of one study")                                                     \
+  X(study_mb, 256, "MB", "graphs of one study, unpacked, and likewise its rows")                   \
   X(connections, 4096, "sockets", "open at the same time")                                         \
   X(address_connections, 3072, "sockets", "open at the same time from one address")                \
   X(body_mb, 512, "MB", "largest request body, after decompression")                               \
@@ -13,6 +17,7 @@
   X(body_seconds, 120, "s", "from the headers to the end of the body")                             \
   X(answer_seconds, 600, "s", "for the client to read an answer")                                  \
   X(idle_seconds, 30, "s", "without a byte on a connection")                                       \
+  X(drain_seconds, 10, "s", "for work to end after SIGTERM; then it is cancelled")                 \
   X(compile_seconds, 300, "s", "for one worker process, and the longest deadline of a request")    \
   X(memory_mb, 4096, "MB", "for one worker process")                                               \
   X(output_mb, 1024, "MB", "result directory of one compile")                                      \
@@ -20,7 +25,7 @@
   X(store_mb, 4096, "MB", "results kept in the store's file; the least recently used go first")
 
 struct sw_limits {
-#define X(name, value, unit, what) long name;
+#define X(name, value, unit, what) _Atomic long name;
   SW_SERVER_LIMITS(X)
 #undef X
 };

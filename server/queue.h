@@ -15,7 +15,7 @@ struct sw_flight;
 struct sw_waiter {
   /* On any thread, without locks held; the outcome is borrowed for the call. */
   void (*done)(struct sw_waiter *, const struct sw_outcome *);
-  void (*on_pass)(struct sw_waiter *, const char *pass); /* "" when the work begins; may be NULL */
+  void (*on_pass)(struct sw_waiter *, const char *pass); /* as of a worker, "" when the work begins; may be NULL */
   double deadline;                                       /* on sw_now()'s clock */
   struct sw_flight *flight;                              /* the rest is the queue's */
   struct sw_waiter *next;
@@ -25,6 +25,7 @@ struct sw_waiter {
 typedef void sw_on_end(void *ctx, const struct sw_task *, struct sw_outcome *);
 
 struct sw_queue;
+/* The limits are borrowed. */
 struct sw_queue *sw_queue_new(const struct sw_limits *limits, sw_on_end *on_end, void *ctx);
 /* Takes over what the task owns. False when as many are waiting as may wait (or memory is short): then nothing was taken. */
 bool sw_queue_join(struct sw_queue *q, struct sw_task *t, const char *client, struct sw_waiter *w);

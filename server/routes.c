@@ -22,6 +22,13 @@ const struct sw_route sw_routes[] = {
     {"GET", "/jobs/{id}", NULL, NULL, sw_get_job},
     {"DELETE", "/jobs/{id}", NULL, NULL, sw_delete_job},
     {"GET", "/jobs/{id}/events", NULL, NULL, sw_get_job_events},
+    {"POST", "/studies", "study", "application/json application/zip", sw_post_study},
+    {"GET", "/studies/{id}", NULL, NULL, sw_get_study},
+    {"DELETE", "/studies/{id}", NULL, NULL, sw_delete_study},
+    {"GET", "/studies/{id}/events", NULL, NULL, sw_get_study_events},
+    {"GET", "/studies/{id}/study.csv", NULL, NULL, sw_get_study_csv},
+    {"GET", "/studies/{id}/study.json", NULL, NULL, sw_get_study_json},
+    {"GET", "/studies/{id}/study.md", NULL, NULL, sw_get_study_markdown},
     {"GET", "/ops", NULL, NULL, sw_get_ops},
     {"GET", "/version", NULL, NULL, sw_get_version},
     {"GET", "/healthz", NULL, NULL, sw_get_health},
@@ -64,12 +71,23 @@ static bool path_matches(struct sw_request *q, const char *pattern)
   return true;
 }
 
-/* A request to a loopback address must name a loopback host: else a web page could reach us through its own name. */
+static enum MHD_Result count_host(void *n, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+  (void)kind, (void)value;
+  *(int *)n += !strcasecmp(key, "Host");
+  return MHD_YES;
+}
+
+/* A request to a loopback address must name a loopback host, once: else a web page could reach us through its own name. */
 static bool host_allowed(const struct sw_request *q)
 {
   const char *host = sw_header(q, "Host");
-  if (!q->server->loopback || !host)
-    return true;
+  int hosts = 0;
+  MHD_get_connection_values(q->connection, MHD_HEADER_KIND, count_host, &hosts);
+  if (!q->server->loopback || !hosts)
+    return hosts < 2;
+  if (hosts > 1)
+    return false;
   size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
   static const char *const ours[] = {"localhost", "127.0.0.1", "[::1]"};
   for (int i = 0; i < 3; i++)
@@ -81,8 +99,13 @@ static bool host_allowed(const struct sw_request *q)
 /* With a token file, everything but the probes of a supervisor needs its token. */
 static bool token_allowed(const struct sw_request *q)
 {
-  const char *token = q->server->token, *given = sw_header(q, "Authorization");
-  if (!token || !strcmp(q->path, "/healthz") || !strcmp(q->path, "/readyz"))
+  struct sw_server *s = q->server;
+  const char *given = sw_header(q, "Authorization");
+  char token[sizeof s->token];
+  pthread_mutex_lock(&s->token_lock);
+  memcpy(token, s->token, sizeof token);
+  pthread_mutex_unlock(&s->token_lock);
+  if (!*token || !strcmp(q->path, "/healthz") || !strcmp(q->path, "/readyz"))
     return true;
   size_t n = strlen(token);
   return given && !strncasecmp(given, "Bearer ", 7) && strlen(given + 7) == n && !CRYPTO_memcmp(given + 7, token, n);
@@ -201,20 +224,21 @@ static bool refuse_work(struct sw_request *q, enum MHD_Result *answered)
   MHD_get_connection_values_n(q->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &c);
   q->wants_zip = accept && strstr(accept, "application/zip");
   q->wants_job = prefer && strstr(prefer, "respond-async");
-  bool gzip = encoding && !strcasecmp(encoding, "gzip");
+  int coding = sw_coding_of(encoding);
   if (c.job.worst != SW_OK) {
     struct sw_buf errors = {.arena = q->arena};
     sw_jw_faults(&(struct sw_jw){.out = &errors, .indent = 1, .depth = 1, .after_key = true}, &c.job);
     *answered = sw_send_problem(q, 400, "usage", c.job.faults.v[0].detail, sw_buf_text(&errors));
-  } else if (encoding && !gzip && strcasecmp(encoding, "identity")) {
-    *answered = sw_send_problem(q, 415, "encoding", "a body comes as it is, or with Content-Encoding: gzip", NULL);
+  } else if (coding < 0) {
+    *answered = sw_send_problem(q, 415, "encoding", "a body comes as it is, or with Content-Encoding: gzip or zstd", NULL);
   } else if (length && strtoull(length, NULL, 10) > most) {
     *answered = sw_send_problem(
         q, 413, "limit", sw_arena_printf(q->arena, "the body has %.20s bytes, limit %" PRIu64, length, most), NULL);
   } else {
-    if (gzip && !(q->inflater = sw_inflater_new()))
+    q->inflater = coding ? sw_inflater_new((enum sw_coding)coding, (size_t)most) : NULL;
+    if (coding && !q->inflater)
       *answered = sw_send_problem(q, 503, "limit", "the service is out of memory", NULL);
-    return gzip && !q->inflater;
+    return coding && !q->inflater;
   }
   return true;
 }
@@ -232,13 +256,16 @@ bool sw_refuse_early(struct sw_request *q, enum MHD_Result *answered)
         q->route = &sw_routes[i];
     }
   if (!host_allowed(q)) {
-    *answered = sw_send_problem(q, 421, "host", "this service answers to localhost, 127.0.0.1 and [::1] only", NULL);
+    const char *why = q->server->loopback ? "this service answers to one Host: localhost, 127.0.0.1 or [::1]" : "more than one Host";
+    *answered = sw_send_problem(q, 421, "host", why, NULL);
   } else if (!token_allowed(q)) {
     *answered = sw_send_problem(q, 401, "token", "Authorization: Bearer with the service's token expected", NULL);
   } else if (!allow.n) {
     *answered = sw_send_problem(q, 404, "not-found", "there is no such path; GET /openapi.yaml lists them", NULL);
   } else if (!q->route) {
     *answered = sw_send_problem(q, 405, "method", sw_buf_text(&allow), NULL);
+  } else if (q->route->verb && atomic_load(&q->server->stopping)) {
+    *answered = sw_send_problem(q, 503, "cancelled", "the service is stopping", NULL);
   } else {
     return q->route->verb && refuse_work(q, answered);
   }

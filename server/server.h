@@ -4,8 +4,8 @@
 
 #include "server/body.h"
 #include "server/call.h"
+#include "server/coding.h"
 #include "server/connections.h"
-#include "server/gzip.h"
 #include "server/jobs.h"
 #include "server/metrics.h"
 #include "server/queue.h"
@@ -20,14 +20,19 @@ struct sw_server {
   struct sw_store *store;
   struct sw_disk *disk; /* NULL without --store */
   struct sw_jobs *jobs;
+  struct sw_studies *studies;
   struct sw_metrics *metrics;
   struct sw_connections *connections;
-  const char *token, *aside;
+  pthread_mutex_t token_lock;
+  char token[256]; /* "": none is asked for */
+  char *aside;
   unsigned port;
-  bool loopback;
-  atomic_bool stopping;
+  bool loopback, was_passed; /* the socket */
+  MHD_socket listening; /* after sw_server_drain */
+  atomic_bool stopping, ended; /* no more work is taken; nothing is watched any more */
   pthread_t watchdog;
   bool is_watched;
+  atomic_int n_waiting; /* requests that wait for work, up to the end of their answers */
   atomic_uint_fast64_t n_requests;
   uint64_t boot; /* makes request ids differ between runs */
 };
@@ -58,7 +63,7 @@ struct sw_request {
   bool wants_zip, wants_job;
   struct sw_waiter waiter;
   struct sw_outcome done;
-  bool is_done, is_busy;
+  bool is_done, is_busy, has_waited;
 };
 
 typedef enum MHD_Result sw_handler(struct sw_request *q);
@@ -93,6 +98,8 @@ enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *r, const 
 /* -- handlers -- */
 
 sw_handler sw_post_work, sw_get_result, sw_get_result_zip, sw_get_result_file, sw_get_job, sw_get_job_events,
-    sw_delete_job, sw_get_ops, sw_get_version, sw_get_health, sw_get_ready, sw_get_metrics, sw_get_openapi;
+    sw_delete_job, sw_get_ops, sw_get_version, sw_get_health, sw_get_ready, sw_get_metrics, sw_get_openapi,
+    sw_post_study, sw_get_study, sw_delete_study, sw_get_study_events, sw_get_study_csv, sw_get_study_json,
+    sw_get_study_markdown;
 
 #endif

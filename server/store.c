@@ -2,7 +2,6 @@
 
 #include "server/clock.h"
 #include "server/disk.h"
-#include "server/gzip.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -40,7 +39,7 @@ bool sw_result_add_file(struct sw_result *r, const char *path, const void *bytes
     return false;
   r->files = more;
   struct sw_result_file *f = &more[r->n_files++];
-  *f = (struct sw_result_file){strdup(path), malloc(len + 1), len, NULL, 0};
+  *f = (struct sw_result_file){strdup(path), malloc(len + 1), len, {{0}}};
   if (!f->path || !f->bytes)
     return false;
   if (len)
@@ -58,15 +57,15 @@ const struct sw_result_file *sw_result_find(const struct sw_result *r, const cha
   return NULL;
 }
 
-const char *sw_result_gzip(const struct sw_result_file *f, size_t *len)
+const char *sw_result_coded(const struct sw_result_file *f, enum sw_coding c, size_t *len)
 {
-  struct sw_result_file *own = (struct sw_result_file *)(uintptr_t)f;
-  if (!f->gz && !f->gz_len) {
-    own->gz = sw_gzip(f->bytes, f->len, &own->gz_len);
-    own->gz_len = f->gz ? f->gz_len : f->len; /* tried */
+  struct sw_coded *coded = &((struct sw_result_file *)(uintptr_t)f)->coded[c];
+  if (!coded->tried) {
+    coded->tried = true;
+    coded->bytes = sw_compress(c, f->bytes, f->len, &coded->len);
   }
-  *len = f->gz_len;
-  return f->gz;
+  *len = coded->len;
+  return coded->bytes;
 }
 
 void sw_result_take(struct sw_result *r)
@@ -83,7 +82,8 @@ static void put_locked(struct sw_result *r)
   for (size_t i = 0; i < r->n_files; i++) {
     free(r->files[i].path);
     free(r->files[i].bytes);
-    free(r->files[i].gz);
+    for (int c = 0; c < SW_N_CODINGS; c++)
+      free(r->files[i].coded[c].bytes);
   }
   free(r->files);
   free(r->server_timing);

@@ -3,6 +3,8 @@
 #ifndef SW_SERVER_STORE_H
 #define SW_SERVER_STORE_H
 
+#include "server/coding.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,8 +14,11 @@ struct sw_result_file {
   char *path; /* relative */
   char *bytes; /* a NUL behind the last one */
   size_t len;
-  char *gz; /* the same compressed, made when first asked for; NULL until then */
-  size_t gz_len;
+  struct sw_coded {
+    char *bytes;
+    size_t len;
+    bool tried;
+  } coded[SW_N_CODINGS]; /* the same compressed, made when first asked for; NULL until then */
 };
 
 /* One result: its files, result.json among them. Counted references: who takes one puts it back. */
@@ -34,7 +39,7 @@ const struct sw_result_file *sw_result_find(const struct sw_result *r, const cha
 void sw_result_take(struct sw_result *r);
 void sw_result_put(struct sw_result *r);
 /* The file compressed, made the first time; NULL when that is no smaller. For the HTTP thread only. */
-const char *sw_result_gzip(const struct sw_result_file *f, size_t *len);
+const char *sw_result_coded(const struct sw_result_file *f, enum sw_coding c, size_t *len);
 
 struct sw_disk;
 struct sw_store;

@@ -236,7 +236,7 @@ static void answer(const struct sw_task *t, struct frames *f, const struct child
     sw_outcome_problem(out, 503, "limit", "the service is out of memory");
     return;
   }
-  if (!parse(f, r, out)) {
+  if (!parse(f, r, out) || wait_status) { /* who wrote a whole answer and then failed has no answer */
     sw_outcome_clear(out);
     if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 4) {
       sw_outcome_problem(out, 413, "limit", "the work needs more memory than a worker may use");

@@ -33,7 +33,8 @@ struct sw_outcome {
 void sw_outcome_problem(struct sw_outcome *o, unsigned status, const char *slug, const char *detail);
 void sw_outcome_clear(struct sw_outcome *o);
 
-/* Parent side: runs the task to its end, its time limit, or until *cancel becomes true; tells of each pass. */
+/* Parent side: runs the task to its end, its time limit, or until *cancel becomes true. on_pass is told the name of each
+ * pass that begins, and a JSON object when a solver has got further. */
 void sw_worker_run(const struct sw_task *t, const struct sw_limits *limits, const atomic_bool *cancel,
                    void (*on_pass)(void *ctx, const char *pass), void *ctx, struct sw_outcome *out);
 

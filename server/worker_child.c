@@ -1,6 +1,7 @@
 /* The child: limits first, then the verb, then frames:
  *
  *   pass NAME\n                  while it works: a pass begins
+ *   pass {...}\n                 or, as JSON, how far a solver is
  *   status 200\n                 HTTP status
  *   solver STATUS\n              how the solver ended, perhaps
  *   timing TEXT\n                for the Server-Timing header, perhaps
@@ -11,8 +12,11 @@
 #include "server/worker.h"
 
 #include "server/call.h"
+#include "server/clock.h"
 #include "server/sandbox.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +30,31 @@ struct child {
   int n_parameters;
   enum sw_rc rc;
   struct sw_call_answer answer;
+  double told; /* when a solver's progress last was */
 };
 
 static void on_pass(void *ctx, const char *pass)
 {
   (void)ctx;
   printf("pass %s\n", pass);
+  fflush(stdout);
+}
+
+/* Ten times a second at most, but for the end of a problem. */
+static void on_progress(void *ctx, const struct sw_progress *p)
+{
+  double *last = ctx, now = sw_now();
+  if (p->part && now - *last < 0.1)
+    return;
+  *last = now;
+  printf("pass {\"solver\":\"%s\",\"part\":%d,\"parts\":%d", p->solver, p->part, p->parts);
+  if (p->has_value)
+    printf(",\"value\":%" PRId64, p->value);
+  if (p->has_bound)
+    printf(",\"bound\":%" PRId64, p->bound);
+  if (p->has_value && p->has_bound)
+    printf(",\"gap\":%.4g", fabs((double)p->value - (double)p->bound) / fmax(1, fabs((double)p->value)));
+  puts("}");
   fflush(stdout);
 }
 
@@ -99,6 +122,8 @@ int sw_worker_main(int argc, char **argv)
     return 71;
   }
   struct child c = {.verb = argv[1], .parameters = argv + 2, .n_parameters = argc - 2};
+  c.job.on_progress = on_progress;
+  c.job.progress_ctx = &c.told;
   c.job.arena = sw_arena_new(NULL, (size_t)memory_mb << 20);
   if (!c.job.arena || !sw_arena_run(c.job.arena, run, &c))
     return 4;

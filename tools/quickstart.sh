@@ -6,7 +6,7 @@ say() { printf '\n== %s\n' "$1"; }
 
 say "packages"
 sh tools/packages.sh gcc cmake ninja-build pkg-config libc6-dev libglpk-dev libjansson-dev libmicrohttpd-dev libzip-dev \
-  libssl-dev libsqlite3-dev zlib1g-dev curl
+  libssl-dev libsqlite3-dev zlib1g-dev libzstd-dev curl
 
 say "release build (build/release)"
 cmake --preset release >/dev/null

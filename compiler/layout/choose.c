@@ -97,8 +97,10 @@ enum sw_rc sw_choose_layouts(struct sw_job *job, const struct sw_options *o, str
   struct sw_choosing c = {.job = job, .arena = sw_arena_new(job->arena, 0), .o = o, .p = p};
   c.best = o->profile == SW_PROFILE_BEST;
   sw_layout__take_names(&c);
-  if (c.best)
+  if (c.best) {
     sw_layout__prepare(&c);
+    sw_layout__mend_writes(&c);
+  }
   start(&c);
   enum sw_rc rc = run(&c);
   c.choice->status_rc = rc;

@@ -69,6 +69,7 @@ struct sw_choosing {
 
 /* Changes to the program that give layouts a chance (prepare.c). */
 void sw_layout__prepare(struct sw_choosing *c);
+void sw_layout__mend_writes(struct sw_choosing *c); /* that suit no stick (mend.c) */
 
 /* -- candidates -- */
 
@@ -191,8 +192,8 @@ int sw_layout__selection_matrix(struct sw_choosing *c, const struct sw_select *x
 void sw_layout__find_infinities(struct sw_choosing *c);
 /* Of an op that computes, with these tensors. */
 int64_t sw_layout__work_cost(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *const *l, int n);
-/* A scalar of value 0 (padding.c). */
-int sw_layout__zero(struct sw_choosing *c, enum sw_dtype dtype);
+/* A scalar (padding.c). */
+int sw_layout__number(struct sw_choosing *c, double value, enum sw_dtype dtype);
 
 /* Cost of a copy, conversion or not, in the unit of the objective, at least 1 (weigh.c). */
 int64_t sw_layout__copy_cost(const struct sw_choosing *c, const struct sw_storage *read, const struct sw_op *op,

@@ -175,7 +175,7 @@ static int select_lanes(struct sw_choosing *c, int op_i, int input, const struct
   x.first.in[o->alone].storage = from;
   x.first.in[!o->alone].storage = sw_layout__selection_matrix(c, &x);
   if (o->alone)
-    x.first.in[2].storage = sw_layout__zero(c, x.made.dtype);
+    x.first.in[2].storage = sw_layout__number(c, 0, x.made.dtype);
   int at = add_conversion(c, &x.first, from, x.sums ? &x.made : &x.copy, x.sums ? &x.middle : &x.to, "selected", op_i, o->why);
   if (x.sums) {
     x.second.in[0].storage = c->choice->conversions.v[at].copy;

@@ -45,6 +45,10 @@ const struct sw_machine sw_spyre = {
     .split_area = 131072,
     .split_long = 2.62,
     .split_short = 2.88,
+
+    .tile = {7.9, 0.5, 2048, 0.38, 1.08, 0.248, 0.1, 524288, 0.06},
+    .matmul_tile = {13, 0.68, 1, 0, 0.95, 0.28004, 0.1 / 0.68, 2097152, 0.15}, /* low: 2 rows, (2 / 13)^0.68 */
+    .again = 0.85,
 };
 
 double sw_cores_factor(int cores)

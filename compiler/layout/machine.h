@@ -15,6 +15,12 @@ struct sw_broadcast_fit {
   double base, rows, rows2, cols, flat, tall, least, most;
 };
 
+/* Part of the rate that tiles of h rows and c columns a core reach: x = (h / rows)^by_rows * (c / cols)^by_cols, at most
+ * `most`; below `low` it falls with the power `by_low` of x / low. Tiles above `bytes` slow down by the power `over`. */
+struct sw_tile_fit {
+  double rows, by_rows, cols, by_cols, most, low, by_low, bytes, over;
+};
+
 struct sw_machine {
   double hbm;        /* one direction */
   double turnaround; /* ns per byte that is read as well as written */
@@ -37,6 +43,8 @@ struct sw_machine {
   double relayout_base, relayout_doubling; /* ns per run of a copy between scratchpads: doubling * log2(split) - base */
   double relayout_bytes;                   /* bytes of such a copy per ns and slice */
   double split_area, split_long, split_short; /* ns per element above the area and doubling of a split */
+  struct sw_tile_fit tile, matmul_tile;
+  double again; /* part of the rate's time that fetching an operand again takes */
 };
 
 extern const struct sw_machine sw_spyre;

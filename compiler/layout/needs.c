@@ -2,6 +2,8 @@
 #include "compiler/layout/choose.h"
 #include "compiler/layout/normal.h"
 
+#include <math.h>
+
 static const char gather_sticks[] = "No mechanism to gather elements from multiple sticks into single stick";
 static const char scatter_sticks[] = "No mechanism to scatter elements from one stick to multiple sticks";
 
@@ -194,6 +196,12 @@ static bool splits_pair(const struct sw_op *op, const struct sw_layout *l, const
   return tiles % 2 && in_memory <= tiles;
 }
 
+/* Whether the lanes behind its last elements hold -inf, so that no search finds them (prepare.c). */
+static bool has_ends(const struct sw_storage *s)
+{
+  return s->has_pad_fill && isinf(s->pad_fill);
+}
+
 /* NULL when the operand can be read as it is, else what is in the way. */
 static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
                             const struct sw_layout *from, const struct sw_seen *seen, const struct sw_layout *to,
@@ -223,7 +231,8 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
   if (from->format == SW_FORMAT_FP32 && along_stick &&
       op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
     return "a float32 reduction along a stick that is not full";
-  if (is_topk(op) && along_stick && op->range[s->loop] % sw_format_eps(from->format))
+  if (is_topk(op) && along_stick && op->range[s->loop] % sw_format_eps(from->format) &&
+      !has_ends(&c->p->storages.v[op->in[input].storage]))
     return "a search along a stick that is not full: what is behind its end would be found";
   if (from->arrangement == SW_EA_FP32_TO_DL16 && along_stick && op->range[s->loop] % 64)
     return "a reduction along a stick that is not full, with its lanes in another order: no mask fits them";
@@ -545,6 +554,9 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   }
   int storage = op->in[input].storage;
   if (c->load_twice[storage] && try_loading_again(c, op, input, need, to, to_seen, &out))
+    return out;
+  out.kind = SW_IMPOSSIBLE;
+  if (has_ends(&c->p->storages.v[storage])) /* a copy would not have them */
     return out;
   out = through_copy(c, op, input, need, from, seen, to, to_seen, out.why);
   if (out.kind == SW_IMPOSSIBLE && c->means >= SW_MEANS_RELOAD && !c->load_twice[storage])

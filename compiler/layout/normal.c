@@ -279,8 +279,7 @@ static void order_loops(const struct sw_op *op, int *order)
   }
 }
 
-/* Core numbers count the loops that are split in their order. */
-static bool renumbers_cores(const struct sw_op *op, const int64_t *split, const int *order)
+bool sw_renumbers_cores(const struct sw_op *op, const int64_t *split, const int *order)
 {
   int last = -1;
   for (int i = 0; i < op->n_loops; i++) {
@@ -293,14 +292,18 @@ static bool renumbers_cores(const struct sw_op *op, const int64_t *split, const 
   return false;
 }
 
-/* The first part of a loop keeps its name, the others follow it. The cores go to the outer parts first. */
-static void make_symbols(struct align *a, const int64_t *split, bool keeps_cores)
+void sw_loop_order(const struct sw_op *op, const int64_t *split, bool keeps_cores, int *order)
 {
-  int next = 0, order[SW_MAX_LOOPS];
-  order_loops(a->op, order);
-  if (keeps_cores && split && renumbers_cores(a->op, split, order))
-    for (int l = 0; l < a->op->n_loops; l++)
+  order_loops(op, order);
+  if (keeps_cores && split && sw_renumbers_cores(op, split, order))
+    for (int l = 0; l < op->n_loops; l++)
       order[l] = l;
+}
+
+/* The first part of a loop keeps its name, the others follow it. The cores go to the outer parts first. */
+static void make_symbols(struct align *a, const int64_t *split, const int *order)
+{
+  int next = 0;
   for (int i = 0; i < a->op->n_loops; i++) {
     int l = order[i];
     const int64_t *p = a->point[l];
@@ -453,7 +456,7 @@ unsigned sw_normal_cut_loops(const struct sw_op *op, const struct sw_normal_inpu
   return cut;
 }
 
-static bool align(struct align *a, const int64_t *split, bool keeps_cores, struct sw_spec_coord *lanes)
+static bool align(struct align *a, const int64_t *split, const int *order, struct sw_spec_coord *lanes)
 {
   for (int i = 0; i < a->n; i++) {
     if (!cut_tensor(a, i))
@@ -462,7 +465,7 @@ static bool align(struct align *a, const int64_t *split, bool keeps_cores, struc
   }
   if (!cut_loops(a))
     return false;
-  make_symbols(a, split, keeps_cores);
+  make_symbols(a, split, order);
   for (int i = 0; i < a->n; i++) {
     struct shape *s = &a->shape[i];
     for (int k = 0; k < s->n; k++)
@@ -479,7 +482,7 @@ static bool align(struct align *a, const int64_t *split, bool keeps_cores, struc
   return level(a, lanes);
 }
 
-bool sw_normal_form(struct sw_arena *arena, const struct sw_op *op, const int64_t *split, bool keeps_cores,
+bool sw_normal_form(struct sw_arena *arena, const struct sw_op *op, const int64_t *split, const int *order,
                     const struct sw_normal_input *t, int n, struct sw_normal *out)
 {
   struct sw_arena *scratch = sw_arena_new(arena, 0);
@@ -488,7 +491,7 @@ bool sw_normal_form(struct sw_arena *arena, const struct sw_op *op, const int64_
   *out = (struct sw_normal){.tensor = SW_NEW_N(arena, struct sw_normal_tensor, n)};
   *a = (struct align){
       .arena = arena, .out = out, .op = op, .t = t, .n = n, .shape = SW_NEW_N(scratch, struct shape, n)};
-  bool ok = align(a, split, keeps_cores, lanes);
+  bool ok = align(a, split, order, lanes);
   for (int i = 0; i < n && ok; i++) {
     struct sw_normal_tensor *x = &out->tensor[i];
     const struct shape *s = &a->shape[i];

@@ -52,9 +52,15 @@ struct sw_normal {
   const char *why, *advice;
 };
 
-/* split: cores per loop, NULL for one each. keeps_cores: loops that are split stay in the program's order, so that the
- * cores have the parts that the plan gave them (tensors in LX need that). False: see out->why. */
-bool sw_normal_form(struct sw_arena *a, const struct sw_op *op, const int64_t *split, bool keeps_cores,
+/* The order in which an op spec lists the loops: as most accesses lie in memory, like the reference's framework. keeps_cores:
+ * loops that are split stay in the program's order, so that the cores have the parts that the plan gave them (tensors in
+ * LX need that). split: cores per loop, NULL for one each. */
+void sw_loop_order(const struct sw_op *op, const int64_t *split, bool keeps_cores, int *order);
+/* Core numbers count the loops that are split in their order. */
+bool sw_renumbers_cores(const struct sw_op *op, const int64_t *split, const int *order);
+
+/* order: loops in the order of the spec. False: see out->why. */
+bool sw_normal_form(struct sw_arena *a, const struct sw_op *op, const int64_t *split, const int *order,
                     const struct sw_normal_input *t, int n, struct sw_normal *out);
 
 /* Loops that some tensor cuts into parts, as bits; all of them when there is no normal form. The parts of a loop share

@@ -100,7 +100,9 @@ const char *sw_layout_obstacle(struct sw_arena *a, const struct sw_op *op, const
   if (sw_write_ends_inside(op, t[n - 1].layout, t[n - 1].coord, written, &part))
     return sw_arena_printf(a, "elements %" PRId64 "..%" PRId64 " of %" PRId64 " are written, but sticks are written whole",
                            part.first, part.end - 1, part.size);
-  bool ok = sw_normal_form(a, op, NULL, false, t, n, &f);
+  int order[SW_MAX_LOOPS];
+  sw_loop_order(op, NULL, false, order);
+  bool ok = sw_normal_form(a, op, NULL, order, t, n, &f);
   *culprit = f.culprit;
   if (!ok)
     return f.why;

@@ -11,15 +11,15 @@
 
 #include <string.h>
 
-int sw_layout__zero(struct sw_choosing *c, enum sw_dtype dtype)
+int sw_layout__number(struct sw_choosing *c, double value, enum sw_dtype dtype)
 {
   for (int i = 0; i < c->p->storages.n; i++) {
     const struct sw_storage *s = &c->p->storages.v[i];
-    if (s->kind == SW_STORAGE_SCALAR && s->dtype == dtype && s->fill == 0)
+    if (s->kind == SW_STORAGE_SCALAR && s->dtype == dtype && s->fill == value)
       return i;
   }
-  struct sw_storage zero = {.dtype = dtype};
-  int at = sw_layout__add_storage(c, &zero, sw_arena_printf(c->job->arena, "0.0:%s", sw_dtype_text(dtype)));
+  struct sw_storage number = {.dtype = dtype, .fill = value};
+  int at = sw_layout__add_storage(c, &number, sw_arena_printf(c->job->arena, "%.1f:%s", value, sw_dtype_text(dtype)));
   c->p->storages.v[at].kind = SW_STORAGE_SCALAR;
   sw_layout__place_default(c, at);
   return at;
@@ -109,7 +109,7 @@ void sw_layout__pad_matmul(struct sw_choosing *c, int op_i)
 
   struct sw_op fill = copy;
   int64_t start = range / eps * eps;
-  reads.storage = sw_layout__zero(c, shape.dtype);
+  reads.storage = sw_layout__number(c, 0, shape.dtype);
   fill.in[0] = reads;
   fill.out.offset = start * shape.stride[k_dim];
   fill.range[k_dim] = rows - start;

@@ -1,4 +1,4 @@
-/* Profile best: two changes to the program that give layouts a chance, before any are looked at.
+/* Profile best: three changes to the program that give layouts a chance, before any are looked at.
  *
  * Loops that are one walk. A piece of a concatenation may be written by two loops that run over one dim of the result,
  * rows 1 + 14a + b of 197; where the operand allows it they are made one loop, rows 1 + c, for a dim that is cut at 14
@@ -7,8 +7,13 @@
  *
  * Writes into part of a stick. A user's tensor keeps its layout; where a write would have to touch some lanes of a
  * stick only, it goes through a copy: copy out, write, copy back. The copy may have any layout, and the two copies
- * move the stick on their way. Reference: layouts.md 4.12. */
+ * move the stick on their way. Reference: layouts.md 4.12.
+ *
+ * Searches along a row that is not a whole number of sticks. Lanes behind the last element would be found, so they are
+ * made -inf first: where(mask, x, -inf), with a mask that the loader fills up with zeros. */
 #include "compiler/layout/choose.h"
+
+#include <math.h>
 
 static bool one_walk(const struct sw_access *x, int outer, int64_t inner_range)
 {
@@ -156,12 +161,73 @@ static void write_through_copy(struct sw_choosing *c, int op_i)
   op->out.storage = copy;
 }
 
+static int mask_of(struct sw_choosing *c, int64_t n)
+{
+  struct sw_storage like = {.dtype = SW_BOOL, .rank = 1, .size = {n}, .stride = {1}};
+  unsigned char *ones = SW_NEW_N(c->job->arena, unsigned char, n);
+  for (int64_t i = 0; i < n; i++)
+    ones[i] = 1;
+  int at = sw_layout__add_storage(c, &like, "ends");
+  struct sw_storage *s = &c->p->storages.v[at];
+  s->kind = SW_STORAGE_CONSTANT;
+  s->data = ones;
+  s->n_bytes = (size_t)n;
+  s->has_pad_fill = true;
+  s->pad_fill = 0;
+  return at;
+}
+
+/* Fills the ends of the rows that a search runs along. */
+static void fill_ends(struct sw_choosing *c, int op_i)
+{
+  const struct sw_op *op = &c->p->ops.v[op_i];
+  struct sw_storage s = c->p->storages.v[op->in[0].storage], shape = {.dtype = s.dtype};
+  int along = -1;
+  if (op->op != SW_OP_TOPKVALUE && op->op != SW_OP_TOPKINDEX)
+    return;
+  for (int l = op->n_written; l < op->n_loops; l++)
+    along = op->in[0].step[l] ? l : along;
+  if (along < 0 || op->range[along] % 64 == 0)
+    return;
+  struct sw_op fill = {.op = SW_OP_WHERE, .n_in = 3, .source = op->source};
+  struct sw_access reads = {.index_input = -1};
+  fill.in[0] = fill.in[2] = fill.out = reads;
+  fill.in[1] = op->in[0];
+  int64_t total = 1;
+  for (int l = op->n_loops - 1; l >= 0; l--)
+    if (op->in[0].step[l]) {
+      reads.step[l] = total;
+      total *= op->range[l];
+    }
+  for (int l = 0; l < op->n_loops; l++) {
+    if (!op->in[0].step[l])
+      continue;
+    int d = fill.n_loops++;
+    fill.range[d] = shape.size[d] = op->range[l];
+    shape.stride[d] = fill.out.step[d] = reads.step[l];
+    fill.in[1].step[d] = op->in[0].step[l];
+    fill.in[0].step[d] = l == along;
+  }
+  for (int d = fill.n_loops; d < SW_MAX_LOOPS; d++)
+    fill.in[1].step[d] = 0;
+  shape.rank = fill.n_written = fill.n_loops;
+  fill.in[0].storage = mask_of(c, op->range[along]);
+  fill.in[2].storage = sw_layout__number(c, -INFINITY, s.dtype);
+  fill.out.storage = reads.storage = sw_layout__add_storage(c, &shape, sw_arena_printf(c->job->arena, "%s:ends", s.name));
+  c->p->storages.v[reads.storage].has_pad_fill = true;
+  c->p->storages.v[reads.storage].pad_fill = -INFINITY;
+  sw_layout__add_op(c, &fill, sw_arena_printf(c->job->arena, "fill ends of %s", s.name));
+  c->p->ops.v[op_i].in[0] = reads;
+}
+
 void sw_layout__prepare(struct sw_choosing *c)
 {
   for (int i = 0; i < c->p->steps.n; i++) {
     struct sw_step step = c->p->steps.v[i];
-    if (!step.is_host)
+    if (!step.is_host) {
       prepare_write(c, step.index);
+      fill_ends(c, step.index);
+    }
     if (!step.is_host && goes_through_copy(c, &c->p->ops.v[step.index]))
       write_through_copy(c, step.index);
     else

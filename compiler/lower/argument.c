@@ -144,6 +144,7 @@ void lw_set(struct lower *l, int result, struct tensor t)
     s->last_use = root->last_use > s->last_use ? root->last_use : s->last_use;
     s->mutated = s->mutated || root->mutated;
   }
+  lw_pin_strides(l, lw_node(l)->results[result], &t);
   l->tensors[lw_node(l)->results[result]] = t;
 }
 

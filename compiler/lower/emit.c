@@ -86,10 +86,16 @@ static bool equal_sizes(int rank, const int64_t *a, const int64_t *b)
   return true;
 }
 
-/* Reference: layouts.md 3.1. A tensor of the shape of the node's result lies as PyTorch laid the result out. */
+/* Reference: layouts.md 3.1. In profile best a tensor of the shape of the node's result lies as PyTorch laid the result
+ * out. */
 struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, int n_in,
                           const struct tensor *in)
 {
+  if (!l->best) {
+    int64_t voted[SW_MAX_RANK];
+    lw_voted_strides(l, rank, size, n_in, in, voted);
+    return lw_new(l, dtype, rank, size, voted);
+  }
   const struct sw_value *v = lw_value(l, 0);
   if (v && v->kind == SW_VALUE_TENSOR && v->rank == rank && equal_sizes(rank, size, v->size))
     return lw_new(l, dtype, rank, size, v->stride);
@@ -234,7 +240,7 @@ struct tensor lw_pointwise(struct lower *l, enum sw_device_op op, enum sw_dtype 
     return lw_refuse(l, NULL, "the shapes of the operands do not broadcast");
   for (int i = 0; i < n_in; i++)
     x[i] = lw_expand(l, in[i], rank, size);
-  struct tensor out = lw_new_like(l, dtype, rank, size, n_in, in);
+  struct tensor out = lw_new_like(l, dtype, rank, size, n_in, l->best ? in : x);
   if (dtype == SW_BOOL && lw_lanes(l, in[0]) == SW_F32)
     lw_storage(l, out.storage)->bool32 = true;
   lw_nest(l, op, SW_ROLE_PLAIN, rank, rank, size, out, n_in, x);
@@ -281,12 +287,30 @@ struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high)
   return y;
 }
 
-struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride)
+static struct tensor fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride)
 {
   struct tensor t = lw_new(l, dtype, rank, size, stride);
   struct tensor s = lw_expand(l, lw_scalar(l, value, dtype), rank, size);
   lw_nest(l, SW_OP_IDENTITY, SW_ROLE_FILL, rank, rank, size, t, 1, &s);
   return t;
+}
+
+/* zeros_like and the like: the reference writes a tensor whose dims are in order of memory and looks at it in the order
+ * that was asked for. */
+struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride)
+{
+  if (l->best || !stride)
+    return fill(l, value, dtype, rank, size, stride);
+  int64_t dense[SW_MAX_RANK], sorted[SW_MAX_RANK];
+  int at[SW_MAX_RANK]; /* dim of the written tensor */
+  lw_dense_strides(rank, size, stride, dense);
+  for (int d = 0; d < rank; d++) {
+    at[d] = 0;
+    for (int e = 0; e < rank; e++)
+      at[d] += dense[e] > dense[d] || (dense[e] == dense[d] && e < d);
+    sorted[at[d]] = size[d];
+  }
+  return lw_permute(fill(l, value, dtype, rank, sorted, NULL), at);
 }
 
 struct tensor lw_clone(struct lower *l, struct tensor x)
@@ -351,7 +375,7 @@ struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
     return lw_host_cast(l, x, dtype);
   if (from == SW_F32 && half(dtype))
     return lw_pointwise(l, SW_OP_FP32TODL16, dtype, 1, &x);
-  if (from == SW_F8E4M3 && dtype == SW_F16)
+  if (from == SW_F8E4M3 && (dtype == SW_F16 || (l->best && dtype == SW_BF16)))
     return lw_pointwise(l, SW_OP_FP8TODL16, dtype, 1, &x);
   if (loaded_bool && dtype == SW_F32 && l->best) /* its lanes are fp16 on the device */
     return lw_cast(l, lw_cast(l, x, SW_F16), SW_F32);
@@ -386,14 +410,18 @@ struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, 
     }
   struct tensor in = lw_permute(x, order);
   memcpy(range, in.size, sizeof range);
-  struct tensor out;
+  struct tensor out, votes = in;
+  int n_votes = !l->best;
   if (keepdim) {
     int64_t full[SW_MAX_RANK];
-    for (int d = 0; d < x.rank; d++)
+    votes = x;
+    for (int d = 0; d < x.rank; d++) {
       full[d] = dims >> d & 1 ? 1 : x.size[d];
-    out = lw_new_like(l, x.dtype, x.rank, full, 0, NULL);
+      votes.stride[d] = dims >> d & 1 ? 0 : x.stride[d];
+    }
+    out = lw_new_like(l, x.dtype, x.rank, full, n_votes, &votes);
   } else {
-    out = lw_new_like(l, x.dtype, n_kept, kept, 0, NULL);
+    out = lw_new_like(l, x.dtype, n_kept, kept, n_votes, &votes);
   }
   struct tensor nest = keepdim ? lw_permute(out, order) : out;
   for (int d = n_kept; d < n; d++)

@@ -99,7 +99,8 @@ void lw_outputs(struct lower *l)
       if (k >= 0)
         listed[k] = true;
       if (k >= 0 && (!l->best || is_given_back(l, k))) { /* the reference always copies into the input itself */
-        struct tensor dst = lw_tensor_of_value(l, g->inputs.v[k].value);
+        lw_tensor_of_value(l, g->inputs.v[k].value);
+        struct tensor dst = l->tensors[g->inputs.v[k].value];
         if (lw_known(dst) && lw_known(t) && !lw_same_view(dst, t)) {
           lw_write(l, dst, t);
           t = dst;
@@ -112,7 +113,11 @@ void lw_outputs(struct lower *l)
     const struct sw_input *in = &g->inputs.v[k];
     if (in->value < 0 || listed[k] || !l->values[in->value].mutated)
       continue;
-    struct tensor t = lw_tensor_of_value(l, in->value);
+    struct tensor t = lw_tensor_of_value(l, in->value), dst = l->tensors[in->value];
+    if (lw_known(t) && t.storage != dst.storage) { /* replaced in lower.c: the input gets its new contents now */
+      lw_write(l, dst, t);
+      t = dst;
+    }
     add_tensor(l, in->name, t, in->kind == SW_INPUT_USER || !in->target ? in->name : in->target);
   }
 }
@@ -128,12 +133,31 @@ static void need_args(bool *needed, const struct sw_host_arg *args, int n)
       need_args(needed, args[i].list, args[i].n_list);
 }
 
-/* Backwards over the steps: an op stays when a later step or an output needs what it writes. */
-static void drop_dead_steps(struct sw_program *p, bool *needed)
+/* Whether an op writes every element of its storage: its loops, from the smallest step on, lie in one another without
+ * gaps up to the end. */
+static bool writes_all(const struct sw_program *p, const struct sw_op *op)
 {
+  int64_t covered = 1;
+  for (bool found = true; found;) {
+    found = false;
+    for (int l = 0; l < op->n_written && !found; l++)
+      if (op->out.step[l] == covered) {
+        covered *= op->range[l];
+        found = true;
+      }
+  }
+  return op->out.index_input < 0 && covered == sw_storage_elements(&p->storages.v[op->out.storage]);
+}
+
+/* Backwards over the steps: an op stays when a later step or an output needs what it writes, and was not overwritten as a
+ * whole since. `used`: storages that what stays names. */
+static void drop_dead_steps(struct lower *l, bool *used)
+{
+  struct sw_program *p = l->program;
+  bool *needed = SW_NEW_N(l->arena, bool, p->storages.n);
   for (int i = 0; i < p->outputs.n; i++)
     if (p->outputs.v[i].is_tensor)
-      needed[p->outputs.v[i].view.storage] = true;
+      needed[p->outputs.v[i].view.storage] = used[p->outputs.v[i].view.storage] = true;
   int kept = p->steps.n;
   for (int i = p->steps.n - 1; i >= 0; i--) {
     struct sw_step s = p->steps.v[i];
@@ -142,13 +166,17 @@ static void drop_dead_steps(struct sw_program *p, bool *needed)
       const struct sw_host_step *h = &p->host_steps.v[s.index];
       for (int r = 0; r < h->results.n; r++)
         live = live || (h->results.v[r].storage >= 0 && needed[h->results.v[r].storage]);
-      if (live)
+      if (live) {
         need_args(needed, h->args.v, h->args.n);
+        need_args(used, h->args.v, h->args.n);
+      }
     } else {
       const struct sw_op *op = &p->ops.v[s.index];
       live = needed[op->out.storage];
+      if (live && writes_all(p, op))
+        needed[op->out.storage] = false;
       for (int k = 0; live && k < op->n_in; k++)
-        needed[op->in[k].storage] = true;
+        needed[op->in[k].storage] = used[op->in[k].storage] = true;
     }
     if (live)
       p->steps.v[--kept] = s;
@@ -244,13 +272,13 @@ static void renumber_args(const int *number, struct sw_host_arg *args, int n)
 }
 
 /* Ops and host steps in execution order, storages in order of first appearance among those still named. */
-static void compact(struct lower *l, const bool *needed)
+static void compact(struct lower *l, const bool *used)
 {
   struct sw_program *p = l->program;
   int *number = SW_NEW_N(l->arena, int, p->storages.n), n = 0;
   for (int s = 0; s < p->storages.n; s++) {
-    number[s] = needed[s] ? n : -1;
-    if (needed[s])
+    number[s] = used[s] ? n : -1;
+    if (used[s])
       p->storages.v[n++] = p->storages.v[s];
   }
   p->storages.n = n;
@@ -336,11 +364,13 @@ static void limit_ranks(struct lower *l)
 
 void lw_finish(struct lower *l)
 {
-  bool *needed = SW_NEW_N(l->arena, bool, l->program->storages.n);
-  drop_dead_steps(l->program, needed);
+  bool *used = SW_NEW_N(l->arena, bool, l->program->storages.n);
+  drop_dead_steps(l, used);
   if (l->best)
     gather_host_steps(l);
-  compact(l, needed);
+  else
+    lw_order_for_locality(l);
+  compact(l, used);
   name_ops(l);
   limit_ranks(l);
 }

@@ -194,6 +194,24 @@ static void count_readers(struct lower *l)
   }
 }
 
+/* Reference: strides.c. A product of two matrices is an mm, whatever it is called. */
+static void find_pinned(struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  for (int i = 0; i < g->outputs.n; i++)
+    if (g->outputs.v[i].kind == SW_OUTPUT_USER && g->outputs.v[i].arg.kind == SW_ARG_VALUE)
+      l->values[g->outputs.v[i].arg.value].pinned = true;
+  for (int i = 0; i < g->nodes.n; i++) {
+    const struct sw_node *n = &g->nodes.v[i];
+    if (strcmp(n->target, "aten.mm.default") && strcmp(n->target, "aten.matmul.default") && strcmp(n->target, "aten.linear.default") &&
+        strcmp(n->target, "aten.addmm.default"))
+      continue;
+    for (int k = 0; k < n->n_args; k++)
+      if (n->args[k].kind == SW_ARG_VALUE && g->values.v[n->results[0]].rank == 2)
+        l->values[n->args[k].value].pinned = true;
+  }
+}
+
 static void mark_use(void *ctx, int value)
 {
   struct use *u = ctx;
@@ -286,6 +304,7 @@ enum sw_rc lw_analyse(struct lower *l)
   find_aliases(l);
   find_constants(l);
   count_readers(l);
+  find_pinned(l);
   lw_find_patterns(l);
   find_live(l);
   lw_find_narrow(l);
@@ -433,7 +452,7 @@ struct tensor lw_constant_value(struct lower *l, int value, enum sw_dtype dtype)
   for (int64_t i = 0; i < n; i++)
     uniform = uniform && memcmp(&x[i], &x[0], sizeof *x) == 0;
   if (uniform && !l->best && n > 1 && (dtype == SW_F16 || dtype == SW_BF16 || dtype == SW_F32)) {
-    struct tensor t = lw_fill(l, x[0], dtype, v->rank, v->size, NULL); /* the reference writes it, ops.md 2.6 */
+    struct tensor t = lw_fill(l, x[0], dtype, v->rank, v->size, v->stride); /* the reference writes it, ops.md 2.6 */
     if (keep)
       lw_cache(l, key, t);
     return t;
@@ -470,11 +489,28 @@ static struct tensor input_tensor(struct lower *l, int value)
   return t;
 }
 
+/* Where the contents of a storage are now; the way there is shortened. */
+static int newest(struct lower *l, int storage)
+{
+  int at = storage;
+  while (at >= 0 && lw_storage(l, at)->moved)
+    at = lw_storage(l, at)->moved - 1;
+  while (storage != at) {
+    int next = lw_storage(l, storage)->moved - 1;
+    lw_storage(l, storage)->moved = at + 1;
+    storage = next;
+  }
+  return at;
+}
+
 struct tensor lw_tensor_of_value(struct lower *l, int value)
 {
   struct tensor *t = &l->tensors[value];
-  if (t->storage != LW_LATER)
-    return *t;
+  if (t->storage != LW_LATER) {
+    struct tensor now = *t;
+    now.storage = newest(l, t->storage);
+    return now;
+  }
   const struct sw_value *v = &l->graph->values.v[value];
   struct tensor made;
   if (v->node < 0 && !(sw_value_elements(v) == 1 && lw_constant_elements(l, value)))

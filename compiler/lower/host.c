@@ -74,6 +74,11 @@ static const char *reason(struct lower *l, int why)
 
 void lw_host(struct lower *l, int why)
 {
+  lw_host_except(l, why, 0);
+}
+
+void lw_host_except(struct lower *l, int why, uint32_t made)
+{
   const struct sw_node *n = lw_node(l);
   for (int r = 0; r < n->n_results; r++) {
     const struct sw_value *v = lw_value(l, r);
@@ -89,16 +94,16 @@ void lw_host(struct lower *l, int why)
     if (a->kind == SW_ARG_DEVICE || a->kind == SW_ARG_LAYOUT || a->kind == SW_ARG_MEMORY_FORMAT ||
         (keyword && !a->given))
       continue;
-    struct sw_host_arg made = host_arg(l, a);
-    made.name = keyword ? a->name : NULL;
-    *SW_PUSH(l->arena, &h.args) = made;
+    struct sw_host_arg arg = host_arg(l, a);
+    arg.name = keyword ? a->name : NULL;
+    *SW_PUSH(l->arena, &h.args) = arg;
   }
   if (l->failed)
     return;
   bool writes = lw_node_writes(l, l->node); /* into its first argument */
   for (int r = 0; r < n->n_results; r++) {
     const struct sw_value *v = lw_value(l, r);
-    if (!v || (!lw_wanted(l, r) && !writes)) {
+    if (!v || made >> r & 1 || (!lw_wanted(l, r) && !writes)) {
       *SW_PUSH(l->arena, &h.results) = (struct sw_view){.storage = -1};
       continue;
     }
@@ -120,6 +125,8 @@ struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype
       .node = l->node,
       .why = x.dtype == SW_F32 && (dtype == SW_F16 || dtype == SW_BF16)
                  ? "the device casts pairs of float32 sticks in its own order of lanes; this tensor comes from the host"
+             : x.dtype == SW_F8E4M3 && (dtype == SW_F16 || dtype == SW_BF16)
+                 ? "the device casts whole sticks of 128 fp8 numbers that it made; this tensor comes from the host or has others"
                  : sw_arena_printf(l->arena, "the device has no cast from %s to %s", sw_dtype_torch(x.dtype), sw_dtype_torch(dtype)),
   };
   *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){.kind = SW_HOST_VIEW, .view = lw_view_of(x)};

@@ -47,6 +47,38 @@ static bool retarget(struct lower *l, struct tensor dst, struct tensor r)
   return true;
 }
 
+/* A node that writes a whole tensor makes a new one in the reference: whoever reads the old one, or a view of it,
+ * afterwards reads the new one, and an input gets its new contents at the end (finish.c). Here that takes a new tensor
+ * that lies in memory as the old one does. */
+static bool replaces(struct lower *l, struct tensor dst, struct tensor r)
+{
+  const struct sw_storage *old = &l->program->storages.v[dst.storage], *new = &l->program->storages.v[r.storage];
+  if (l->best || dst.offset || r.offset || dst.rank != r.rank || old->rank != dst.rank || new->rank != r.rank ||
+      dst.dtype != r.dtype || new->kind == SW_STORAGE_SCALAR || new->kind == SW_STORAGE_CONSTANT ||
+      (r.storage < l->first_storage && lw_storage(l, r.storage)->mutated))
+    return false;
+  for (int d = 0; d < dst.rank; d++)
+    if (dst.size[d] != r.size[d] || old->size[d] != dst.size[d] || new->size[d] != r.size[d] ||
+        (dst.size[d] != 1 &&
+         (dst.stride[d] != r.stride[d] || old->stride[d] != dst.stride[d] || new->stride[d] != r.stride[d])))
+      return false;
+  lw_storage(l, dst.storage)->moved = r.storage + 1;
+  return true;
+}
+
+/* copy_ is two nodes in the reference: the source laid out as it likes, then the write. The first is nothing where both
+ * lie in memory alike. */
+static struct tensor copied(struct lower *l, struct tensor r)
+{
+  const struct sw_node *n = lw_node(l);
+  if (l->best || strcmp(n->target, "aten.copy_.default") || !lw_is_tensor(l, &n->args[0]) || !lw_is_tensor(l, &n->args[1]))
+    return r;
+  const struct sw_value *to = &l->graph->values.v[n->args[0].value], *from = &l->graph->values.v[n->args[1].value];
+  bool alike = to->rank == from->rank && to->dtype == from->dtype && !memcmp(to->size, from->size, (size_t)to->rank * sizeof *to->size) &&
+               !memcmp(to->stride, from->stride, (size_t)to->rank * sizeof *to->stride);
+  return alike ? r : lw_pointwise(l, SW_OP_IDENTITY, r.dtype, 1, &r);
+}
+
 static void write_back(struct lower *l)
 {
   const struct sw_node *n = lw_node(l);
@@ -60,7 +92,8 @@ static void write_back(struct lower *l)
     struct tensor r = l->tensors[n->results[result]];
     struct tensor dst = lw_tensor_of_value(l, n->args[k].value);
     if (r.storage != LW_LATER && lw_known(r) && lw_known(dst) && !lw_same_view(r, dst)) {
-      if (!l->best || !retarget(l, dst, r))
+      r = copied(l, r);
+      if (!replaces(l, dst, r) && (!l->best || !retarget(l, dst, r)))
         lw_write(l, dst, r);
     }
     l->tensors[n->results[result]] = dst;
@@ -209,6 +242,8 @@ static void run_node(struct lower *l, int node)
     lw_host(l, LW_HALF_ONLY);
   } else {
     op->run(l, op->param);
+    if (op->kind == LW_VIEW && n->n_results > 1 && l->tensors[n->results[0]].storage >= 0)
+      *SW_PUSH(l->arena, &l->splits) = (struct lw_split){l->tensors[n->results[0]].storage, l->program->ops.n};
     if (lw_node_writes(l, node))
       write_back(l);
     else if (op->kind != LW_VIEW)

@@ -60,6 +60,7 @@ struct lw_value {
   bool mutated;   /* of a root: written in place by some node */
   bool root_live; /* of a root: somebody needs some value of the class */
   bool output;    /* of a root: leaves the program */
+  bool pinned;    /* itself an output, or an operand of mm: its strides are PyTorch's */
   bool narrow;    /* declared float32, computed in fp16 (precision=device) */
   bool narrow_bf16;
   int last_use;   /* of a root: last node that reads any value of the class; INT_MAX for outputs */
@@ -80,6 +81,12 @@ struct lw_storage {
   bool by_host; /* written by host steps */
   int last_use; /* last node that reads a value in it; INT_MAX for outputs */
   bool mutated; /* some value in it is written in place, now or later */
+  int moved;    /* 1 + the storage that has its new contents, 0: itself (profile torch-spyre) */
+};
+
+/* A node that gives several views of one tensor, where it stood. */
+struct lw_split {
+  int storage, op; /* number of ops before it */
 };
 
 struct lower {
@@ -103,6 +110,8 @@ struct lower {
   struct sw_map tables;    /* struct lw_table_key -> storage */
   struct sw_arena *scratch; /* of the node at work; NULL until it is needed */
   struct sw_map operations;
+
+  SW_VEC(struct lw_split) splits; /* in order of nodes */
 
   /* the node at work; -1: the outputs */
   int node;
@@ -163,6 +172,9 @@ struct tensor lw_new_named(struct lower *l, const char *name, enum sw_dtype dtyp
 struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size, int n_in,
                           const struct tensor *in);
 struct tensor lw_scalar(struct lower *l, double value, enum sw_dtype dtype);
+/* Profile torch-spyre (strides.c): strides of a result by vote of the operands, which are spread to its size already. */
+void lw_voted_strides(const struct lower *l, int rank, const int64_t *size, int n_in, const struct tensor *in, int64_t *stride);
+void lw_pin_strides(struct lower *l, int value, struct tensor *t);
 void lw_contiguous_strides(int rank, const int64_t *size, int64_t *stride);
 /* The same order of dims without gaps; stride 0 counts as row major. */
 void lw_dense_strides(int rank, const int64_t *size, const int64_t *like, int64_t *stride);
@@ -242,7 +254,7 @@ double lw_narrowed(double x, enum sw_dtype dtype);
 struct lw_table_key {
   int64_t kind, a, b, dtype;
 };
-enum { LW_TABLE_VALUE, LW_TABLE_MASK, LW_TABLE_CAUSAL, LW_TABLE_ROTATION };
+enum { LW_TABLE_VALUE, LW_TABLE_MASK, LW_TABLE_CAUSAL, LW_TABLE_ROTATION, LW_TABLE_CHOSEN };
 struct tensor lw_cached(struct lower *l, struct lw_table_key key); /* unknown: not made yet */
 void lw_cache(struct lower *l, struct lw_table_key key, struct tensor t);
 /* Memory that goes when the node is done. */
@@ -260,6 +272,7 @@ bool lw_is_last_use(struct lower *l, int value, int storage);
 /* The node at work as a host step: all its results. */
 enum { LW_NO_FUNCTION, LW_HOST_FLOAT, LW_HALF_ONLY }; /* why */
 void lw_host(struct lower *l, int why);
+void lw_host_except(struct lower *l, int why, uint32_t made); /* bit mask of results that are made already */
 struct sw_view lw_view_of(struct tensor t);
 struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */
@@ -275,6 +288,12 @@ void lw_run_match(struct lower *l, const struct lw_match *m);
 int lw_unrepeated(struct lower *l, int value);
 /* x of a node that is cat([-x[.., D/2:], x[.., :D/2]], -1); else -1. */
 int lw_rotated_half(struct lower *l, const struct sw_node *cat);
+/* A value that is table[rows] of a table of rank 3 with 1-d row numbers, its last two dims swapped or not. */
+struct lw_gathered {
+  int table, rows;
+  bool turned;
+};
+bool lw_find_gathered(struct lower *l, int value, struct lw_gathered *out);
 /* A matrix operand before its leading dims were joined; its last `kept` dims are the same. */
 int lw_unflattened(struct lower *l, int value, int kept);
 
@@ -283,8 +302,13 @@ int lw_unflattened(struct lower *l, int value, int kept);
 /* Outputs and mutations; then dead ops, unused storages, names. */
 void lw_outputs(struct lower *l);
 void lw_finish(struct lower *l);
+/* Profile torch-spyre: the order in which the reference's framework puts nodes (locality.c). */
+void lw_order_for_locality(struct lower *l);
 
 /* -- decompositions used by others -- */
+
+/* The node at work as products by every expert (experts.c); false: it is no product of gathered weights. */
+bool lw_run_experts(struct lower *l);
 
 struct tensor lw_softmax(struct lower *l, struct tensor x, int dim);
 struct tensor lw_attention(struct lower *l, struct tensor q, struct tensor k, struct tensor v, const struct sw_arg *mask,

@@ -188,7 +188,7 @@ void lw_op_matmul(struct lower *l, int unused)
   (void)unused;
   const struct sw_node *n = lw_node(l);
   enum sw_dtype t = lw_result_dtype(l, 0);
-  if (run_bmm(l))
+  if (lw_run_experts(l) || run_bmm(l))
     return;
   if (!strcmp(n->target, "aten.mm.default")) {
     struct tensor a = unflattened(l, &n->args[0], 1, t), b = lw_argument(l, &n->args[1], t);
@@ -259,7 +259,8 @@ void lw_op_addmm(struct lower *l, int unused)
     struct tensor s = lw_argument(l, &n->args[0], t);
     if (beta != 1)
       s = lw_binary_number(l, SW_OP_MUL, s, beta);
-    y = lw_binary(l, SW_OP_ADD, vector ? y : s, vector ? s : y);
+    bool bias_last = vector && l->best;
+    y = lw_binary(l, SW_OP_ADD, bias_last ? y : s, bias_last ? s : y);
   }
   set_flat(l, y);
 }
@@ -284,14 +285,31 @@ void lw_op_outer(struct lower *l, int unused)
 }
 
 /* fp8 operands, then the scales and the bias (ops.md 1.5). */
-void lw_op_scaled_mm(struct lower *l, int unused)
+/* Whether the device has quantised it: the matrix unit takes no other fp8 as its second operand. */
+static bool is_quantised_here(struct lower *l, struct tensor w)
 {
-  (void)unused;
-  enum sw_dtype t = lw_result_dtype(l, 0);
-  struct tensor x = lw_tensor(l, "self"), w = lw_tensor(l, "mat2");
-  if (!lw_known(x) || !lw_known(w)) {
-    lw_set(l, 0, lw_unknown());
-    return;
+  for (int i = l->program->ops.n - 1; i >= 0; i--)
+    if (l->program->ops.v[i].out.storage == w.storage)
+      return l->program->ops.v[i].op == SW_OP_QFP8WT;
+  return false;
+}
+
+/* fp8 in 16 bits, where every fp8 number is. The device's cast works on whole sticks of 128. */
+static struct tensor widened(struct lower *l, struct tensor x, enum sw_dtype t)
+{
+  bool whole = !lw_storage(l, x.storage)->by_host;
+  for (int d = 0; d < x.rank; d++)
+    whole = whole && (x.size[d] == 1 || x.size[d] % 128 == 0);
+  return whole ? lw_cast(l, x, t) : lw_host_cast(l, x, t);
+}
+
+/* Profile best multiplies a loaded fp8 weight in 16 bits. */
+static struct tensor scaled_product(struct lower *l, struct tensor x, struct tensor w, enum sw_dtype t)
+{
+  if (l->best && !is_quantised_here(l, w)) {
+    x = widened(l, x, t);
+    w = widened(l, w, t);
+    return lw_matmul(l, x, w);
   }
   int64_t range[] = {x.size[0], w.size[1], x.size[1]};
   struct tensor out = lw_new(l, t, 2, range, NULL), nest = out, in[2] = {x, w};
@@ -301,6 +319,19 @@ void lw_op_scaled_mm(struct lower *l, int unused)
   in[1].stride[2] = w.stride[0];
   nest.stride[2] = 0;
   lw_nest(l, SW_OP_MATMULFP8, SW_ROLE_PLAIN, 2, 3, range, nest, 2, in);
+  return out;
+}
+
+void lw_op_scaled_mm(struct lower *l, int unused)
+{
+  (void)unused;
+  enum sw_dtype t = lw_result_dtype(l, 0);
+  struct tensor x = lw_tensor(l, "self"), w = lw_tensor(l, "mat2");
+  if (!lw_known(x) || !lw_known(w)) {
+    lw_set(l, 0, lw_unknown());
+    return;
+  }
+  struct tensor out = scaled_product(l, x, w, t);
   static const char *const scales[] = {"scale_a", "scale_b"};
   for (int i = 0; i < 2; i++)
     out = lw_binary(l, SW_OP_MUL, out, lw_argument(l, lw_arg(l, scales[i]), t));

@@ -10,15 +10,28 @@ static bool is_mutated(struct lower *l, int value)
   return l->values[l->values[value].root].mutated;
 }
 
-/* In profile best a clone is nothing unless somebody writes into the copy or the original. */
+/* Whether two values lie in memory alike. */
+static bool same_strides(const struct lower *l, int a, int b)
+{
+  const struct sw_value *x = &l->graph->values.v[a], *y = &l->graph->values.v[b];
+  return x->rank == y->rank && x->dtype == y->dtype && !memcmp(x->size, y->size, (size_t)x->rank * sizeof *x->size) &&
+         !memcmp(x->stride, y->stride, (size_t)x->rank * sizeof *x->stride);
+}
+
+/* A clone is nothing unless somebody writes into the copy or the original: in profile best any that stays inside, in the
+ * reference one that changes no stride and would not make an output of an input or of another output. */
 void lw_op_clone(struct lower *l, int unused)
 {
   (void)unused;
   const struct sw_arg *a = &lw_node(l)->args[0];
   struct tensor x = lw_tensor_of(l, a);
-  int result = lw_node(l)->results[0];
-  bool shared = !is_mutated(l, a->value) && !is_mutated(l, result) && !l->values[result].output;
-  lw_set(l, 0, l->best && shared ? x : lw_clone(l, x));
+  int result = lw_node(l)->results[0], root = l->values[a->value].root;
+  bool shared = !is_mutated(l, a->value) && !is_mutated(l, result), out = l->values[result].output;
+  if (l->best)
+    shared = shared && !out;
+  else
+    shared = shared && same_strides(l, a->value, result) && !(out && (l->input_of[root] >= 0 || l->values[root].output));
+  lw_set(l, 0, shared ? x : lw_clone(l, x));
 }
 
 /* A view where it is contiguous already, as in PyTorch. */
@@ -71,7 +84,7 @@ void lw_op_full(struct lower *l, int one)
   if (t != SW_F16 && t != SW_BF16 && t != SW_F32)
     lw_host(l, 0);
   else
-    lw_set(l, 0, lw_fill(l, value, t, v->rank, v->size, NULL));
+    lw_set(l, 0, lw_fill(l, value, t, v->rank, v->size, l->best ? NULL : v->stride));
 }
 
 void lw_op_nothing(struct lower *l, int unused)
@@ -99,10 +112,8 @@ void lw_op_refuse(struct lower *l, int unused)
 /* -- pieces into one tensor -- */
 
 /* One copy per piece into its slice. Empty 1-d pieces count for nothing, as in PyTorch. */
-static struct tensor join(struct lower *l, int n, const struct tensor *piece, int dim)
+static struct tensor join(struct lower *l, int n, const struct tensor *piece, int dim, struct tensor out)
 {
-  const struct sw_value *v = lw_value(l, 0);
-  struct tensor out = lw_new(l, lw_result_dtype(l, 0), v->rank, v->size, v->stride);
   int64_t at = 0;
   for (int i = 0; i < n; i++) {
     if (!lw_known(piece[i]))
@@ -113,6 +124,22 @@ static struct tensor join(struct lower *l, int n, const struct tensor *piece, in
     at += piece[i].size[dim];
   }
   return l->failed ? lw_unknown() : out;
+}
+
+static struct tensor result(struct lower *l)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  return lw_new(l, lw_result_dtype(l, 0), v->rank, v->size, v->stride);
+}
+
+/* stack as the reference has it: a cat along the dim that is there already, then a view. */
+static struct tensor stack_by_view(struct lower *l, int n, const struct tensor *piece, int dim)
+{
+  const struct sw_value *v = lw_value(l, 0);
+  struct tensor out = piece[0];
+  out.size[dim] *= n;
+  out = join(l, n, piece, dim, lw_new(l, out.dtype, out.rank, out.size, NULL));
+  return lw_known(out) ? lw_reshape(l, out, v->rank, v->size) : out;
 }
 
 /* The half turn of rotary embeddings as a product with a signed permutation: exact, one op, and no half of 32 lanes has
@@ -156,10 +183,18 @@ void lw_op_cat(struct lower *l, int stack)
   struct tensor *piece = SW_NEW_N(l->arena, struct tensor, n);
   for (int i = 0; i < n; i++) {
     piece[i] = lw_argument(l, &list->list.v[i], lw_result_dtype(l, 0));
-    if (stack)
-      piece[i] = lw_unsqueeze(piece[i], dim);
+    if (!lw_known(piece[i])) {
+      lw_set(l, 0, lw_unknown());
+      return;
+    }
   }
-  lw_set(l, 0, n == 1 && lw_known(piece[0]) ? lw_clone(l, piece[0]) : join(l, n, piece, dim));
+  if (stack && !l->best && n > 1 && dim < piece[0].rank) {
+    lw_set(l, 0, stack_by_view(l, n, piece, dim));
+    return;
+  }
+  for (int i = 0; stack && i < n; i++)
+    piece[i] = lw_unsqueeze(piece[i], dim);
+  lw_set(l, 0, n == 1 ? lw_clone(l, piece[0]) : join(l, n, piece, dim, result(l)));
 }
 
 /* pads: (before, after) from the last dim on; a negative one crops. */
@@ -310,7 +345,7 @@ void lw_op_roll(struct lower *l, int unused)
     if (shift == 0)
       continue;
     struct tensor piece[] = {lw_slice(x, dim, size - shift, shift, 1), lw_slice(x, dim, 0, size - shift, 1)};
-    x = join(l, 2, piece, dim);
+    x = join(l, 2, piece, dim, result(l));
   }
   lw_set(l, 0, x);
 }

@@ -177,6 +177,35 @@ int lw_rotated_half(struct lower *l, const struct sw_node *cat)
   return halves && unchanged_until(l, x, l->node) ? x : -1;
 }
 
+/* -- weights gathered by row numbers -- */
+
+static bool turns(const struct lower *l, const struct sw_node *n)
+{
+  if (!is(n, "aten.transpose.int"))
+    return swaps_last_two(l, n);
+  const struct sw_arg *a = sw_node_arg(n, "dim0"), *b = sw_node_arg(n, "dim1");
+  int rank = l->graph->values.v[n->results[0]].rank;
+  return a->kind == SW_ARG_INT && b->kind == SW_ARG_INT && lw_dim(a->i, rank) + lw_dim(b->i, rank) == 2 * rank - 3 &&
+         lw_dim(a->i, rank) != lw_dim(b->i, rank) && rank - lw_dim(a->i, rank) <= 2;
+}
+
+bool lw_find_gathered(struct lower *l, int value, struct lw_gathered *out)
+{
+  const struct sw_node *n = maker(l, value);
+  out->turned = n && turns(l, n);
+  if (out->turned)
+    n = maker(l, operand(n, 0));
+  out->table = operand(n, 0);
+  if (!is(n, "aten.index.Tensor") || out->table < 0 || n->args[1].kind != SW_ARG_LIST || n->args[1].list.n != 1 ||
+      n->args[1].list.v[0].kind != SW_ARG_VALUE)
+    return false;
+  out->rows = n->args[1].list.v[0].value;
+  const struct sw_value *table = &l->graph->values.v[out->table], *rows = &l->graph->values.v[out->rows];
+  return table->rank == 3 && rows->rank == 1 && (rows->dtype == SW_I64 || rows->dtype == SW_I32) &&
+         !lw_constant_elements(l, out->rows) && unchanged_until(l, out->table, l->node) &&
+         unchanged_until(l, out->rows, l->node);
+}
+
 /* -- matrix products of flattened tensors -- */
 
 /* What a matrix operand of rank 2 or 3 was before its leading dims were joined: a value whose last `kept` dims are the

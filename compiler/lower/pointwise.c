@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* -- dtypes -- */
 
@@ -320,10 +321,62 @@ static bool is_power_of_two(const struct sw_arg *a)
   return fabs(frexp(x, &exponent)) == 0.5 && abs(exponent) < 14;
 }
 
+/* The number that a node fills a tensor with whose shape it takes from another one; NAN: none. */
+static double filling(struct lower *l, int value)
+{
+  static const struct {
+    const char *target;
+    double number;
+  } table[] = {{"aten.zeros_like.default", 0}, {"aten.new_zeros.default", 0}, {"aten.ones_like.default", 1}, {"aten.new_ones.default", 1}};
+  int node = l->graph->values.v[value].node;
+  for (size_t i = 0; node >= 0 && i < sizeof table / sizeof table[0]; i++)
+    if (!strcmp(l->graph->nodes.v[node].target, table[i].target) && !l->values[l->values[value].root].mutated)
+      return table[i].number;
+  return NAN;
+}
+
+/* Whether a tensor is full of one number. */
+static bool is_full_of(struct lower *l, const struct sw_arg *a, double number)
+{
+  if (lw_is_tensor(l, a) && filling(l, a->value) == number)
+    return true;
+  const struct sw_tensor *t = lw_is_tensor(l, a) ? lw_constant_elements(l, a->value) : NULL;
+  if (!t || !t->rank)
+    return false;
+  const double *x = lw_constant_doubles(l, a->value);
+  int64_t n = sw_value_elements(&l->graph->values.v[a->value]);
+  for (int64_t i = 0; i < n; i++)
+    if (x[i] != number)
+      return false;
+  return n > 0;
+}
+
+/* x + 0, x - 0, x * 1 and x / 1 with a whole tensor of zeros or ones are x to the reference. */
+static bool is_nothing(struct lower *l, enum sw_device_op op)
+{
+  const struct sw_node *n = lw_node(l);
+  bool sum = op == SW_OP_ADD || op == SW_OP_SUB;
+  if (l->best || (!sum && op != SW_OP_MUL && op != SW_OP_DIV) || (lw_given(l, "alpha") && lw_real(l, "alpha") != 1))
+    return false;
+  for (int k = op == SW_OP_ADD || op == SW_OP_MUL ? 0 : 1; k < 2; k++) {
+    const struct sw_arg *x = &n->args[1 - k];
+    if (!lw_is_tensor(l, x) || !is_full_of(l, &n->args[k], sum ? 0 : 1))
+      continue;
+    const struct sw_value *v = lw_value(l, 0), *w = &l->graph->values.v[x->value];
+    if (v->rank != w->rank || v->dtype != w->dtype || memcmp(v->size, w->size, (size_t)v->rank * sizeof *v->size))
+      continue;
+    lw_set(l, 0, lw_tensor_of(l, x));
+    return true;
+  }
+  return false;
+}
+
 void lw_op_binary(struct lower *l, int op)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
   const struct sw_node *n = lw_node(l);
+  if (is_nothing(l, (enum sw_device_op)op))
+    return;
   if (t == SW_BOOL && (op == SW_OP_ADD || op == SW_OP_MUL || op == SW_OP_MAXIMUM || op == SW_OP_MINIMUM)) {
     struct tensor a = argument(l, n->args[0].name, SW_BOOL), b = argument(l, n->args[1].name, SW_BOOL);
     lw_set(l, 0, lw_binary(l, op == SW_OP_ADD ? SW_OP_MAXIMUM : (enum sw_device_op)op, a, b));

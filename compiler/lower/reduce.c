@@ -57,16 +57,20 @@ void lw_op_reduce_all(struct lower *l, int op)
     lw_set(l, 0, lw_reduce(l, (enum sw_device_op)op, x, (1u << x.rank) - 1, false));
 }
 
-/* Values on the device, positions on the host, and only what somebody reads. */
+/* Only what somebody reads. Positions come from the host; profile best then takes the values from there too, the
+ * reference computes those on the device. */
 void lw_op_max_dim(struct lower *l, int op)
 {
   struct tensor x;
-  if (lw_wanted(l, 1)) {
+  bool positions = lw_wanted(l, 1);
+  if (positions && (l->best || !computes(lw_result_dtype(l, 0)))) {
     lw_host(l, 0);
     return;
   }
-  if (operand(l, &x))
+  if (lw_wanted(l, 0) && operand(l, &x))
     lw_set(l, 0, lw_reduce(l, (enum sw_device_op)op, x, 1u << lw_dim(lw_int(l, "dim"), x.rank), lw_bool(l, "keepdim")));
+  if (positions)
+    lw_host_except(l, 0, 1);
 }
 
 void lw_op_aminmax(struct lower *l, int unused)

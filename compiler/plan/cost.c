@@ -38,7 +38,7 @@ double sw_compute_ns(const struct sw_cost_op *op)
   const struct sw_matmul_work *m = &op->matmul;
   if (!op->is_matmul)
     return 0;
-  double e = m->rows > 0 ? fmin(1, pow(m->rows / sw_spyre.macs_full_rows, sw_spyre.macs_rows_exponent)) : 1;
+  double e = m->rows > 0 && !op->tile.output ? fmin(1, pow(m->rows / sw_spyre.macs_full_rows, sw_spyre.macs_rows_exponent)) : 1;
   return m->macs / (op->cores * m->rate * e);
 }
 
@@ -54,8 +54,33 @@ static double split_ns(const struct sw_matmul_work *m)
 {
   bool by_rows = m->m >= m->n;
   double longer = by_rows ? m->m_split : m->n_split, shorter = by_rows ? m->n_split : m->m_split;
-  return positive(area(m) - sw_spyre.split_area) * (sw_spyre.split_long * positive(log2(longer / 8)) +
+  return fmax(1, m->turns) * positive(area(m) - sw_spyre.split_area) * (sw_spyre.split_long * positive(log2(longer / 8)) +
                                                     sw_spyre.split_short * positive(log2(shorter / 16)));
+}
+
+/* -- coarse tiling -- */
+
+double sw_tile_efficiency(const struct sw_cost_op *op)
+{
+  const struct sw_tile_fit *f = op->is_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
+  if (!op->tile.output || op->tile.rows <= 0)
+    return 1;
+  double x = pow(op->tile.rows / f->rows, f->by_rows) * pow(fmax(1, op->tile.cols) / f->cols, f->by_cols);
+  return x >= f->low ? fmin(f->most, x) : f->low * pow(x / f->low, f->by_low);
+}
+
+/* Part of the rate that a kernel with tiles reaches: that of its worst op, the slow-down by its largest tile beside it.
+ * It never is above 1, though the fit of plain tiles ends at 1.08. */
+static double tiles_rate(const struct sw_cost_op *ops, int n, bool any_matmul)
+{
+  const struct sw_tile_fit *f = any_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
+  double least = 1, largest = 0;
+  for (int i = 0; i < n; i++) {
+    least = fmin(least, sw_tile_efficiency(&ops[i]));
+    if (ops[i].tile.output)
+      largest = fmax(largest, 2 * ops[i].tile.rows * ops[i].tile.cols * ops[i].tile.element_bytes);
+  }
+  return least * (largest > f->bytes ? pow(f->bytes / largest, f->over) : 1);
 }
 
 /* -- kernels -- */
@@ -109,7 +134,7 @@ static double reduction_ns(const struct sw_cost_op *op, double read, double writ
 struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_cost_op *ops, int n)
 {
   struct sw_kernel_time t = {0};
-  double written = 0, spilled = 0, one_by_one = 0;
+  double written = 0, spilled = 0, one_by_one = 0, again = 0;
   bool any_matmul = false, any_rate = false;
   for (int i = 0; i < n; i++) {
     const struct sw_cost_op *op = &ops[i];
@@ -122,17 +147,19 @@ struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_c
       t.compute += sw_compute_ns(op);
       t.split += split_ns(&op->matmul);
       spilled += spill_bytes(&op->matmul);
+      again += op->tile.output ? op->tile.again : 0;
     }
   }
   double read = kernel_read_bytes(scratch, ops, n);
   if (any_matmul)
-    t.memory = plain_ns(read, written) + spilled / sw_spyre.hbm;
+    t.memory = plain_ns(read - again, written) + spilled / sw_spyre.hbm;
   else if (any_rate)
     t.memory = one_by_one;
   else if (n == 1 && ops[0].is_reduction)
     t.memory = reduction_ns(&ops[0], read, written);
   else
     t.memory = plain_ns(read, written);
+  t.memory = t.memory / tiles_rate(ops, n, any_matmul) + sw_spyre.again * again / sw_spyre.hbm;
   t.total = fmax(t.compute, t.memory) + t.split;
   return t;
 }

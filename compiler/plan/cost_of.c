@@ -1,6 +1,8 @@
 /* What the time model wants to know of an op. Reference: cost-model.md section 2. */
 #include "compiler/plan/cost.h"
 
+#include "compiler/plan/loops.h"
+
 #include <string.h>
 
 static double host_dim(const struct sw_storage *s, int from_last)
@@ -24,6 +26,19 @@ static double walked_part(const struct sw_op *op, const struct sw_access *x, con
   return walked < all ? walked / all : 1;
 }
 
+/* How often a tensor is fetched. The reference counts a loop that does not cut the operand, and takes a buffer of one
+ * tile for the whole tensor otherwise; in truth every turn fetches what the op walks. */
+static double fetches(const struct sw_op *op, const struct sw_access *x, bool as_recorded)
+{
+  double n = 1;
+  for (int l = 0; l < op->n_levels; l++) {
+    int cut = op->level[l].cut;
+    if (!as_recorded || (!x->advance[l] && (cut < 0 || !x->step[cut])))
+      n *= (double)op->level[l].count;
+  }
+  return n;
+}
+
 /* Whole storages count, padding included; but a part where only a part is read, which the reference does not see. */
 static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
                                    double element_bytes, bool as_recorded)
@@ -32,7 +47,8 @@ static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_o
   struct sw_cost_arg a = {.storage = x->storage, .rows = host_dim(s, 2)};
   a.is_graph_input = s->kind == SW_STORAGE_INPUT || s->kind == SW_STORAGE_PARAMETER || s->kind == SW_STORAGE_BUFFER;
   if (s->layout && !in_lx(s))
-    a.bytes = element_bytes * (double)sw_layout_elements(s->layout) * (as_recorded ? 1 : walked_part(op, x, s));
+    a.bytes = element_bytes * (double)sw_layout_elements(s->layout) * (as_recorded ? 1 : walked_part(op, x, s)) *
+              fetches(op, x, as_recorded);
   return a;
 }
 
@@ -41,7 +57,7 @@ static void count_written_part(const struct sw_op *op, struct sw_cost_arg *out, 
 {
   if (op->role != SW_ROLE_WRITE && op->role != SW_ROLE_PADDING)
     return;
-  double part = element_bytes;
+  double part = element_bytes * (double)sw_op_turns(op);
   for (int l = 0; l < op->n_written; l++)
     part *= (double)op->range[l];
   if (out->bytes > part)
@@ -49,9 +65,10 @@ static void count_written_part(const struct sw_op *op, struct sw_cost_arg *out, 
 }
 
 /* N is the innermost dim of the output, M the next one; everything else is batch. */
-static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct sw_op *op, double bytes)
+static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct sw_op *op, double bytes,
+                                       bool as_recorded)
 {
-  struct sw_matmul_work w = {.macs = 1, .rate = sw_spyre.macs, .m_split = 1, .n_split = 1};
+  struct sw_matmul_work w = {.macs = (double)sw_op_turns(op), .rate = sw_spyre.macs, .m_split = 1, .n_split = 1};
   int m = -1, n = -1;
   double k = 1;
   for (int l = 0; l < op->n_loops; l++) {
@@ -71,7 +88,8 @@ static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct 
   w.n_split = n >= 0 ? (double)op->plan->split[n] : 1;
   w.rows = w.m > 1 ? w.m / w.m_split : 0;
   w.cols = w.n > 1 ? w.n / w.n_split : 0;
-  w.operand_bytes = bytes * k * (w.m + w.n);
+  w.turns = as_recorded ? 1 : (double)sw_op_turns(op);
+  w.operand_bytes = bytes * k * (w.m + w.n) * w.turns;
 
   int three_dim = 0, default_order = 0;
   double batch = 1;
@@ -88,6 +106,32 @@ static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct 
   else if (three_dim == 2 && default_order == 2 && batch >= 4 && op->plan->cores >= 8)
     w.rate = sw_spyre.macs_default_bmm;
   return w;
+}
+
+/* Rows are those of the output's second-last dim, and the split is that of its largest step (2, rule 6). The reference
+ * divides by the turns whatever is not in LX, also a buffer of one tile. */
+struct sw_tile_work sw_tile_work_of(const struct sw_program *p, const struct sw_op *op, const struct sw_cost_op *c,
+                                    bool as_recorded)
+{
+  const struct sw_storage *result = &p->storages.v[op->out.storage];
+  bool whole = as_recorded ? !in_lx(result) : sw_access_moves(op, &op->out);
+  struct sw_tile_work t = {.element_bytes = as_recorded ? sw_dtype_bytes(result->dtype)
+                                                        : 128.0 / sw_format_eps(result->layout->format)};
+  int outer = -1;
+  for (int l = 0; l < op->n_levels; l++)
+    t.output |= op->out.advance[l] || (op->level[l].cut >= 0 && op->level[l].cut < op->n_written);
+  for (int l = 0; l < op->n_written; l++)
+    if (outer < 0 || op->out.step[l] > op->out.step[outer])
+      outer = l;
+  t.rows = host_dim(result, 2) / (whole ? (double)sw_op_turns(op) : 1) /
+           (outer < 0 ? 1 : (double)op->plan->split[outer]);
+  t.cols = host_dim(result, 1);
+  for (int i = 0; i < op->n_in; i++) {
+    double n = fetches(op, &op->in[i], true), cols = host_dim(&p->storages.v[op->in[i].storage], 1);
+    t.again += c->in[i].bytes * (n - 1) / n;
+    t.cols = cols > t.cols ? cols : t.cols;
+  }
+  return t;
 }
 
 void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_recorded, struct sw_cost_op *out)
@@ -111,7 +155,9 @@ void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_reco
   for (int i = 0; i < op->n_in; i++)
     in_memory[i] = out->in[i].bytes > 0;
   if (out->is_matmul)
-    out->matmul = matmul_of(p, op, bytes);
+    out->matmul = matmul_of(p, op, bytes, as_recorded);
   else
     sw_rate_of(p, op, result->layout, in_memory, as_recorded, &out->rate);
+  if (as_recorded && op->n_levels)
+    out->tile = sw_tile_work_of(p, op, out, true);
 }

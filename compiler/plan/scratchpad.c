@@ -44,8 +44,9 @@ struct planner {
 /* What the reference lets write into LX (scratchpad.md 4.1): names of its operations. */
 static bool reference_allows(const struct sw_program *p, const struct sw_op *op)
 {
-  bool is_power = op->nodes.n == 1 && !strncmp(p->graph->nodes.v[op->nodes.v[0]].target, "aten.pow", 8);
-  switch (is_power ? SW_N_DEVICE_OPS : op->op) { /* a power is lowered to mul, but not by that name */
+  const char *node = op->nodes.n == 1 ? p->graph->nodes.v[op->nodes.v[0]].target : "";
+  bool other_name = !strncmp(node, "aten.pow", 8) || !strncmp(node, "aten.copy", 9);
+  switch (other_name ? SW_N_DEVICE_OPS : op->op) { /* a power is lowered to mul, a copy is no clone */
   case SW_OP_MAX:
   case SW_OP_MAXIMUM:
   case SW_OP_SUM:
@@ -124,6 +125,9 @@ static enum sw_lx_reason check_readers(const struct planner *x, int s)
   for (int t = 0; t < l->n; t++)
     if (reads_through_index(&x->p->ops.v[l->touch[t].op], s))
       return SW_LX_INDEX_REASON;
+  for (int t = 0; t < l->n; t++)
+    if (x->p->ops.v[l->touch[t].op].plan->dynamic_loop)
+      return SW_LX_PARTIAL_REASON; /* it is not known how much of it a core has */
   for (int t = 0; t < l->n; t++)
     if (!sw_follows_slices(&x->p->ops.v[l->touch[t].op]))
       return SW_LX_NOT_REWRITABLE_REASON;
@@ -276,6 +280,7 @@ static bool may_reuse(const struct planner *x, const struct sw_op *op, int tick,
   int parent = op->in[i].storage, child = op->out.storage;
   if (parent == child || !x->r[parent].may || !x->r[child].may || sw_device_op_is_reduction(op->op) ||
       op->plan->relayout || (x->o->profile == SW_PROFILE_TORCH_SPYRE && is_moved(x, parent)) ||
+      x->lives[parent].carried || x->lives[child].carried ||
       x->lives[parent].last != tick || x->lives[child].first != tick || x->r[parent].bytes != x->r[child].bytes)
     return false;
   for (int k = 0; k < op->n_in; k++)
@@ -302,7 +307,7 @@ static struct sw_place_problem problem_of(struct planner *x, const int *storages
     const struct sw_storage *storage = &x->p->storages.v[s];
     int uses = uses_of(l);
     struct sw_place_buffer *b = sw_place_add(x->job, &p, storage->name, x->r[s].bytes, l->first, l->last + 1,
-                                             sw_layout_bytes(storage->layout) * (uses - x->r[s].copied));
+                                             sw_layout_bytes(storage->layout) * (l->turns - x->r[s].copied));
     b->uses = uses;
     b->is_input = storage->kind != SW_STORAGE_TEMPORARY;
     buffer_of[s] = k + 1;
@@ -438,7 +443,10 @@ static enum sw_rc place_with(struct planner *x, struct sw_arena *scratch, struct
   }
   copy_at_borders(x, scratch);
   place_rest_in_hbm(x, n_judged);
-  return sw_plan_pools(x->job, x->o, p, sw_lives_make(scratch, p), x->plan);
+  const struct sw_life *lives = sw_lives_make(scratch, p);
+  if (x->o->profile == SW_PROFILE_TORCH_SPYRE)
+    sw_align_loops(x->job->arena, p, lives);
+  return sw_plan_pools(x->job, x->o, p, lives, x->plan);
 }
 
 enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,

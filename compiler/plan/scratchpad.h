@@ -52,6 +52,9 @@ struct sw_life;
 enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
                          const struct sw_life *lives, struct sw_plan *plan);
 
+/* Profile torch-spyre (align.c): sets the order of loops of every op's spec, once all places are known. */
+void sw_align_loops(struct sw_arena *arena, const struct sw_program *p, const struct sw_life *lives);
+
 /* The reference's pool allocator (section 10): n blocks in order of birth, written first at step first[k], read last at
  * last[k]. Offsets, -1 where the pool would grow over the limit; gives the size of the pool. Blocks of 128, 128 at steps
  * 0..1 and one of 256 from step 2 on need 512: neighbours are not merged. */

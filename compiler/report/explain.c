@@ -201,6 +201,9 @@ static void text_op(const struct explaining *x, struct sw_buf *out)
   numbers(out, json_object_get(op, "split"));
   sw_buf_printf(out, " over %d cores, kernel %d\n", (int)json_integer_value(json_object_get(op, "cores")),
                 (int)json_integer_value(json_object_get(op, "kernel")));
+  json_array_foreach (json_object_get(op, "in_loops"), i, node)
+    sw_buf_printf(out, "in loop     %d: %d turns\n", (int)json_integer_value(json_object_get(node, "loop")),
+                  (int)json_integer_value(json_object_get(node, "turns")));
   sw_buf_printf(out, "predicted   %.1f ns: compute %.1f, HBM %.1f, LX %.1f, overhead %.1f\n",
                 json_number_value(json_object_get(op, "predicted_ns")), json_number_value(json_object_get(time, "compute")),
                 json_number_value(json_object_get(time, "hbm")), json_number_value(json_object_get(time, "lx")),

@@ -3,6 +3,21 @@
 static const char *const storage_kinds[] = {"input", "parameter", "buffer", "constant", "scalar", "temporary"};
 static const char *const place_kinds[] = {"hbm", "pool", "lx"};
 
+/* The sizes of a dynamic dim that one program serves. */
+static void write_sizes(struct sw_jw *w, const struct sw_graph *g, const struct sw_dim *d)
+{
+  if (!d->serves_less)
+    return;
+  sw_jw_key(w, d->range.symbol);
+  sw_jw_object(w);
+  sw_jw_kint(w, "min", d->least);
+  sw_jw_kint(w, "max", d->value);
+  sw_jw_kint(w, "step", d->step);
+  sw_jw_kstr(w, "input", g->inputs.v[d->input].name);
+  sw_jw_kint(w, "dim", d->in_dim);
+  sw_jw_end_object(w);
+}
+
 static void write_input(struct sw_jw *w, const struct sw_report *r)
 {
   const struct sw_graph *g = r->graph;
@@ -15,6 +30,11 @@ static void write_input(struct sw_jw *w, const struct sw_report *r)
   sw_jw_object(w);
   for (int i = 0; g && i < g->dims.n; i++)
     sw_jw_kint(w, g->dims.v[i].range.symbol, g->dims.v[i].value);
+  sw_jw_end_object(w);
+  sw_jw_key(w, "sizes");
+  sw_jw_object(w);
+  for (int i = 0; g && r->program && i < g->dims.n; i++)
+    write_sizes(w, g, &g->dims.v[i]);
   sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
@@ -162,6 +182,17 @@ static void write_op_plan(struct sw_jw *w, const struct sw_op *op)
 {
   const struct sw_op_plan *plan = op->plan;
   sw_jw_kints(w, "loops", op->range, op->n_loops);
+  if (op->n_levels) {
+    sw_jw_key(w, "in_loops");
+    sw_jw_array(w);
+    for (int l = 0; l < op->n_levels; l++) {
+      sw_jw_object(w);
+      sw_jw_kint(w, "loop", op->level[l].loop);
+      sw_jw_kint(w, "turns", op->level[l].count);
+      sw_jw_end_object(w);
+    }
+    sw_jw_end_array(w);
+  }
   if (!plan)
     return;
   sw_jw_kints(w, "split", plan->split, op->n_loops);
@@ -242,6 +273,23 @@ static void write_solver(struct sw_jw *w, const struct sw_report *r)
   sw_jw_end_object(w);
 }
 
+static void write_verdict(struct sw_jw *w, const struct sw_report *r)
+{
+  const struct sw_verdict *v = r->verdict;
+  sw_jw_key(w, "verify");
+  if (!v) {
+    sw_jw_null(w);
+    return;
+  }
+  sw_jw_object(w);
+  sw_jw_kstr(w, "outcome", v->outcome);
+  sw_jw_kint(w, "outputs", v->n_outputs);
+  sw_jw_kint(w, "work", v->work);
+  sw_jw_kbool(w, "weights_made_up", v->weights_made_up);
+  sw_jw_kstr(w, "why", v->why);
+  sw_jw_end_object(w);
+}
+
 void sw_report_result(const struct sw_report *r, struct sw_buf *out)
 {
   struct sw_jw w = {.out = out, .indent = 1};
@@ -258,6 +306,7 @@ void sw_report_result(const struct sw_report *r, struct sw_buf *out)
   write_conversions(&w, r);
   write_ops(&w, r);
   write_host_steps(&w, r);
+  write_verdict(&w, r);
   sw_jw_key(&w, "warnings");
   sw_jw_array(&w);
   for (int i = 0; i < r->job->warnings.n; i++)

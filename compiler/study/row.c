@@ -50,6 +50,17 @@ void sw_study_row_write(const struct sw_study_run *r, struct sw_jw *w)
   sw_jw_end_array(w);
 }
 
+void sw_study_row_text(const struct sw_study_run *r, struct sw_buf *out)
+{
+  struct sw_jw w = {.out = out};
+  sw_jw_object(&w);
+  sw_jw_kstr(&w, "key", r->key);
+  sw_jw_kreal(&w, "seconds", r->seconds);
+  sw_study_row_write(r, &w);
+  sw_jw_end_object(&w);
+  sw_buf_puts(out, "\n");
+}
+
 static bool take_number(const json_t *v, int i, struct sw_compared *c)
 {
   char *p = (char *)c + numbers[i].at;
@@ -76,9 +87,8 @@ static bool read_plan(struct sw_job *job, const json_t *o, struct sw_compared *c
   return true;
 }
 
-bool sw_study_row_read(struct sw_job *job, const char *text, size_t len, struct sw_study_run *r)
+static bool read_row(struct sw_job *job, const json_t *o, struct sw_study_run *r)
 {
-  const json_t *o = sw_json_parse(job, "run", text, len, 100000);
   const char *key = json_string_value(json_object_get(o, "key"));
   const char *status = json_string_value(json_object_get(o, "status"));
   const json_t *faults = json_object_get(o, "faults"), *seconds = json_object_get(o, "seconds");
@@ -96,6 +106,14 @@ bool sw_study_row_read(struct sw_job *job, const char *text, size_t len, struct 
   r->seconds = json_number_value(seconds);
   r->done = true;
   return true;
+}
+
+bool sw_study_row_read(struct sw_job *job, const char *text, size_t len, struct sw_study_run *r)
+{
+  struct sw_job scratch = {.arena = sw_arena_new(job->arena, 0)};
+  bool ok = read_row(job, sw_json_parse(&scratch, "run", text, len, 100000), r);
+  sw_arena_free(scratch.arena);
+  return ok;
 }
 
 /* -- from what a compile gave -- */
@@ -164,7 +182,7 @@ void sw_study_row_of_faults(struct sw_job *job, const char *slug, const char *de
   }
   if (!c.faults.n)
     *SW_PUSH(job->arena, &c.faults) = sw_arena_strdup(job->arena, detail);
-  c.fault = sw_arena_strdup(job->arena, detail);
+  c.fault = c.faults.v[0];
   r->row = c;
   r->done = true;
   sw_arena_free(mine.arena);

@@ -87,13 +87,7 @@ static bool put_row(const struct farm *f, struct sw_arena *a, const struct sw_st
 {
   struct sw_job mine = {.arena = a};
   struct sw_buf b = {.arena = a};
-  struct sw_jw w = {.out = &b};
-  sw_jw_object(&w);
-  sw_jw_kstr(&w, "key", r->key);
-  sw_jw_kreal(&w, "seconds", r->seconds);
-  sw_study_row_write(r, &w);
-  sw_jw_end_object(&w);
-  sw_buf_puts(&b, "\n");
+  sw_study_row_text(r, &b);
   return sw_file_put(&mine, row_path(f, a, r), b.p, b.n) == SW_OK;
 }
 

@@ -89,6 +89,8 @@ enum sw_rc sw_study_make_dirs(struct sw_job *job, const char *dir);
 /* -- one run as a file -- */
 
 void sw_study_row_write(const struct sw_study_run *r, struct sw_jw *w); /* members of an open object */
+/* The row as a document of its own, with the run's key. */
+void sw_study_row_text(const struct sw_study_run *r, struct sw_buf *out);
 /* False when the text is not a whole row of that key. */
 bool sw_study_row_read(struct sw_job *job, const char *text, size_t len, struct sw_study_run *r);
 

@@ -23,6 +23,9 @@ static enum sw_rc whole_study(struct sw_job *job, const char *given, size_t len,
   struct sw_study *s;
   SW_TRY(sw_study_read(job, given, len, &(struct sw_study_source){"", files, SW_STUDY_MAX_RUNS}, &s));
   json_t *root = sw_json_parse(job, "study", given, len, MAX_VALUES); /* it was read before, so it is an object */
+  for (int i = 0; i < s->graphs.n; i++)
+    if (strpbrk(s->graphs.v[i].path, "\r\n"))
+      return sw_fail(job, SW_USAGE, "study: graph %d has a line break in its name", i);
   json_t *names = json_array();
   for (int i = 0; i < s->graphs.n; i++)
     json_array_append_new(names, json_string(as_pattern(job->arena, s->graphs.v[i].path)));
@@ -46,8 +49,6 @@ enum sw_rc sw_study_unpack(struct sw_job *job, const char *bytes, size_t len, st
   SW_TRY(sw_archive_files(job, bytes, len, &files));
   for (int i = 0; i < files.list.n; i++) {
     const struct sw_file *f = &files.list.v[i];
-    if (strpbrk(f->path, "\r\n"))
-      return sw_fail(job, SW_INVALID, "archive: a line break in the name of an entry");
     if (!strcmp(f->path, "study.json"))
       return whole_study(job, f->bytes, f->len, &files, spec, graphs);
   }

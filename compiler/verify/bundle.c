@@ -191,6 +191,8 @@ static enum sw_rc execute(struct run *r, const char *s)
   const struct dsc *d = rc == SW_OK ? op(r, name) : NULL;
   if (rc == SW_OK)
     rc = d ? check_symbols(r, d, &symbols) : r->job->worst;
+  if (rc == SW_OK && sw_cancelled(r->job))
+    rc = sw_fail(r->job, SW_CANCELLED, "cancelled in bundle.mlir line %d", r->line + 1);
   if (rc == SW_OK && !r->is_dry)
     rc = sim_execute(r->job, &r->card, d, &symbols);
   sw_arena_free(a);
@@ -330,12 +332,10 @@ static struct run *begin(struct sw_job *job, const struct sim_files *files)
 enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, const struct sim_argument *args,
                           int n_args)
 {
-  enum { LX_BYTES = 2 << 20 };
   struct run *r = begin(job, files);
   struct sw_arena *scratch = sw_arena_new(job->arena, 0); /* pool and scratchpads of this bundle */
   r->card.hbm = SW_NEW_N(job->arena, struct sim_memory *, n_args + 1);
-  for (int c = 0; c < DSC_MAX_CORES; c++)
-    r->card.lx[c] = sim_memory_new(scratch, "LX", LX_BYTES, false);
+  r->card.scratch = scratch;
   enum sw_rc rc = read_lines(r);
   /* stamps of the arguments belong to this bundle only */
   for (int i = 0; i < n_args && rc == SW_OK; i++)

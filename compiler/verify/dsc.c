@@ -262,7 +262,7 @@ static void read_symbols(struct reader *r, struct dsc *d, const json_t *body)
   const char *dim;
   json_t *ids;
   json_object_foreach (json_object_get(body, "dimToSymbolMapping_"), dim, ids) {
-    dim_number(r, d, dim, strlen(dim));
+    d->symbol_dim[d->n_symbols] = dim_number(r, d, dim, strlen(dim));
     d->symbol[d->n_symbols++] = json_integer_value(json_array_get(ids, 0));
   }
 }

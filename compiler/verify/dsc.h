@@ -54,8 +54,9 @@ struct dsc {
   struct dsc_window window[DSC_MAX_DIMS];
   int n_constants;
   struct dsc_constant constant[8];
-  int n_symbols; /* ids of dynamic sizes, by dim */
+  int n_symbols; /* ids of dynamic sizes, and the dims that have them */
   int64_t symbol[DSC_MAX_DIMS];
+  int symbol_dim[DSC_MAX_DIMS];
 };
 
 /* NULL after a fault. `file` is the file's name. */

@@ -56,6 +56,15 @@ static double half_value(uint16_t half)
   return (double)from_bits(sign | bits) * 0x1p112;
 }
 
+/* 2^e as a double. */
+static double power(int e)
+{
+  uint64_t bits = (uint64_t)(e + 1023) << 52;
+  double v;
+  memcpy(&v, &bits, 8);
+  return v;
+}
+
 /* Nearest half, ties to even. Adding a power of two pushes the bits that a half does not have out of a double: for
  * 2^e <= |v| < 2^(e+1) the half's last bit is 2^(e-10), the double's 2^(e'-52), so e' = e + 42. Subnormal halves end at
  * 2^-24. */
@@ -71,8 +80,8 @@ static uint16_t half_bits(double v)
     return (uint16_t)(sign | 0x7C00);
   if (e < -14)
     e = -14;
-  double push = ldexp(1, e + 42), rounded = (fabs(v) + push) - push;
-  unsigned whole = (unsigned)ldexp(rounded, 10 - e); /* 0 to 2048, 1024 and more: a normal number */
+  double push = power(e + 42), rounded = (fabs(v) + push) - push;
+  unsigned whole = (unsigned)(rounded * power(10 - e)); /* 0 to 2048, 1024 and more: a normal number */
   return (uint16_t)(sign | (whole + ((unsigned)(e + 14) << 10)));
 }
 

@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "compiler/verify/host_step.h"
 #include "compiler/verify/image.h"
+#include "compiler/verify/sizes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,6 +13,7 @@ struct buffer {
   const char *name, *kind, *source;
   enum sw_dtype dtype;
   struct image image;  /* layout.rank 0: host memory only */
+  const json_t *json;
   bool has_fill;
   bool is_loaded;  /* holds values of its source */
   uint64_t digest; /* of its memory when it was loaded */
@@ -29,6 +31,7 @@ struct rt {
   struct sw_map by_name, inputs;
   SW_VEC(const struct sw_tensor *) input_tensors;
   const char *bundle; /* folder of the one that runs */
+  struct sim_sizes sizes;
 };
 
 static void wrong(struct rt *r, const char *where, const char *what)
@@ -85,6 +88,7 @@ static void read_buffer(struct rt *r, const json_t *j)
     wrong(r, name, "two buffers of one name");
   struct buffer *b = SW_PUSH(r->job->arena, &r->buffers);
   b->name = name;
+  b->json = j;
   b->kind = kind;
   b->dtype = t;
   b->source = json_string_value(json_object_get(j, "source"));
@@ -119,6 +123,8 @@ struct rt *rt_open(struct sw_job *job, const struct sim_files *files, const stru
   const char *format = json_string_value(json_object_get(r->manifest, "format"));
   if (!format || strcmp(format, "stickwright.manifest/1"))
     wrong(r, "format", "stickwright.manifest/1 expected");
+  if (!sim_read_sizes(job, r->manifest, &r->sizes))
+    return NULL;
   size_t i;
   json_t *b;
   json_array_foreach (json_object_get(r->manifest, "buffers"), i, b)
@@ -168,11 +174,17 @@ static void make_host(struct rt *r, struct buffer *b)
     b->host.undefined[i] = true;
 }
 
-/* Host storage of a buffer from a tensor of the same size. */
+/* Host storage of a buffer from a tensor of the same size; of a dynamic one its first rows. */
 static bool fill_host(struct rt *r, struct buffer *b, const struct sw_tensor *t)
 {
+  int64_t size[SW_MAX_RANK];
+  memcpy(size, b->image.size, sizeof size);
   make_host(r, b);
-  if (t->rank != b->image.rank || memcmp(t->size, b->image.size, sizeof *t->size * (size_t)t->rank)) {
+  if (!sim_cut_rows(&r->sizes, b->json, b->image.rank, size)) {
+    wrong(r, b->name, "its rows follow no symbol");
+    return false;
+  }
+  if (t->rank != b->image.rank || memcmp(t->size, size, sizeof *t->size * (size_t)t->rank)) {
     wrong(r, b->name, "its size is not that of its source");
     return false;
   }
@@ -303,13 +315,10 @@ static bool bundle_file(void *ctx, struct sw_job *job, const char *name, const c
 
 static enum sw_rc launch(struct rt *r, const json_t *step)
 {
-  enum { MOST = 4096 };
   const json_t *names = json_object_get(step, "args"), *symbols = json_object_get(step, "symbols");
-  int n = (int)json_array_size(names);
+  int n = (int)json_array_size(names), n_args = n + (int)json_object_size(symbols);
   r->bundle = json_string_value(json_object_get(step, "kernel"));
-  if (json_object_size(symbols))
-    return sw_fail(r->job, SW_UNSUPPORTED, "manifest.json: %s: dynamic symbols are not simulated", r->bundle);
-  struct sim_argument *args = SW_NEW_N(r->job->arena, struct sim_argument, n);
+  struct sim_argument *args = SW_NEW_N(r->job->arena, struct sim_argument, n_args);
   for (int i = 0; i < n; i++) {
     struct buffer *b = find(r, json_string_value(json_array_get(names, (size_t)i)));
     if (!b || !b->memory) {
@@ -319,8 +328,15 @@ static enum sw_rc launch(struct rt *r, const json_t *step)
     }
     args[i].memory = b->memory;
   }
+  const char *name;
+  json_t *symbol;
+  json_object_foreach ((json_t *)(intptr_t)symbols, name, symbol)
+    if (!sim_size_of_symbol(&r->sizes, symbol, &args[n++].number)) {
+      wrong(r, name, "its input and dim show no size");
+      return SW_DIFFERENT;
+    }
   struct sim_files files = {bundle_file, r};
-  return sim_run_bundle(r->job, &files, args, n);
+  return sim_run_bundle(r->job, &files, args, n_args);
 }
 
 /* A view's buffer with its host storage up to date. */
@@ -440,6 +456,12 @@ static bool write_tensor(void *ctx, const json_t *view, const struct sw_tensor *
 
 enum sw_rc rt_run(struct rt *r)
 {
+  for (int i = 0; i < r->buffers.n; i++) {
+    const struct buffer *b = &r->buffers.v[i];
+    int64_t at = !strcmp(b->kind, "input") && b->source ? sw_map_get_str(&r->inputs, b->source) : -1;
+    if (at >= 0 && !sim_size_of_input(r->job, &r->sizes, b->source, r->input_tensors.v[at]))
+      return r->job->worst;
+  }
   struct sw_eval *e =
       r->graph ? sw_eval_new(r->job, r->graph, SW_ROUND_DTYPE, (size_t)8 << 30) : NULL;
   for (int i = 0; i < r->buffers.n; i++)
@@ -472,6 +494,10 @@ enum sw_rc rt_output(struct rt *r, int i, struct rt_output *out)
   const struct buffer *b = fetch(r, name);
   if (!b || !read_view(r, b, j, &v))
     return SW_DIFFERENT;
+  if (!sim_cut_rows(&r->sizes, j, v.rank, v.size)) {
+    wrong(r, out->name, "its rows follow no symbol");
+    return SW_DIFFERENT;
+  }
   const char *dtype = json_string_value(json_object_get(j, "dtype"));
   if (dtype && sw_dtype_from_text(dtype) != SW_N_DTYPES)
     v.dtype = sw_dtype_from_text(dtype);

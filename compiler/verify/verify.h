@@ -16,7 +16,17 @@ struct sw_verified_output {
 struct sw_verified {
   SW_VEC(struct sw_verified_output) outputs;
   int n_wrong;
+  const char *doubt;   /* why an output that differs may be right all the same, or NULL */
   bool values_made_up; /* inputs are a fixed sequence of ours; expected values are the evaluator's */
+};
+
+/* What a compile says about the execution of its own program. */
+struct sw_verdict {
+  const char *outcome; /* "agrees", "differs", "undecided" (the graph's numbers allow no verdict), "not executed" */
+  const char *why;     /* NULL when it agrees */
+  int n_outputs;       /* compared; with made-up inputs against the graph's own meaning */
+  int64_t work;        /* loop iterations and elements, see sw_work_to_verify */
+  bool weights_made_up;
 };
 
 /* io NULL: inputs are made up. SW_OK when all agrees, SW_DIFFERENT when files break a rule of the machine or an output

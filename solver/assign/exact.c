@@ -247,6 +247,7 @@ static void one_island(struct exact *x, int index)
       sw_map_set(&x->memo, content.p, content.n, x->answers.n);
     *SW_PUSH(x->arena, &x->answers) = s;
   }
+  sw_tell(x->job, (struct sw_progress){"assign", index + 1, x->n_islands, s.labels, s.bound != SW_ASSIGN_INF, s.cost, s.bound});
   worst_of(r, &s);
   r->bound = sw_assign__plus(r->bound, s.bound);
   for (int i = 0; s.labels && i < is->n; i++)
@@ -296,6 +297,8 @@ const int *sw_assign__exact(struct sw_job *job, const struct sw_assign_problem *
         worst_of(r, &(struct sw_answer){.status = SW_ASSIGN_UNKNOWN, .stopped_by = SW_ASSIGN_STOP_CANCELLED});
         break;
       }
+      job->part = i + 1;
+      job->parts = x.n_islands;
       one_island(&x, i);
     }
     r->stats.presolved = p->variables.n;

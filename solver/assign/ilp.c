@@ -37,12 +37,29 @@ struct search {
   int64_t cost;
 };
 
+/* A bound in units as a cost, GLPK's tolerance taken off. */
+static int64_t bound_of(const struct search *s, double units)
+{
+  return s->q->constant + (int64_t)ceil(units * (1 - 1e-6) - 1e-6) * s->unit;
+}
+
+/* Costs, that is: the searches behind the first one are for ties and count ranks. */
+static void tell(const struct search *s, glp_tree *tree)
+{
+  glp_prob *lp = glp_ios_get_prob(tree);
+  double units = glp_mip_status(lp) == GLP_FEAS ? glp_mip_obj_val(lp) : s->start_units;
+  sw_tell(s->job, (struct sw_progress){"assign", s->job->part, s->job->parts, units >= 0, s->bound >= 0,
+                                       s->q->constant + (int64_t)llround(units) * s->unit, bound_of(s, s->bound)});
+}
+
 static void on_node(glp_tree *tree, void *info)
 {
   struct search *s = info;
   int best = glp_ios_best_node(tree);
   if (best)
     s->bound = glp_ios_node_bound(tree, best);
+  if (s->calls == 1)
+    tell(s, tree);
   if (glp_ios_reason(tree) == GLP_ISELECT && ++s->nodes - s->nodes_before >= s->max_nodes)
     s->stopped = true;
   if (sw_cancelled(s->job))
@@ -281,7 +298,7 @@ void sw_ilp_solve(struct sw_job *job, struct sw_arena *a, const struct sw_progra
   out->stopped_by = s->cancelled ? SW_ASSIGN_STOP_CANCELLED : s->stopped ? SW_ASSIGN_STOP_NODES : SW_ASSIGN_STOP_NONE;
   bool found = s->done || q->n == 0;
   if (b.bound > 0)
-    out->bound = q->constant + (int64_t)ceil(b.bound * (1 - 1e-6) - 1e-6) * s->unit;
+    out->bound = bound_of(s, b.bound);
   if (b.proved && !found && !start) {
     out->status = SW_ASSIGN_INFEASIBLE;
   } else if (found && (!start || s->cost <= start_cost)) {

@@ -69,6 +69,7 @@ enum sw_rc sw_assign_solve(struct sw_job *job, const struct sw_assign_problem *p
     r->bound = 0;
     r->conflict = sw_assign__conflict(job, p);
   }
+  sw_tell(job, (struct sw_progress){"assign", 0, r->stats.islands, r->labels, r->bound != SW_ASSIGN_INF, r->cost, r->bound});
   if (r->status != SW_ASSIGN_OPTIMAL)
     r->certificate = (struct sw_assign_certificate){0};
   *out = r;

@@ -127,6 +127,8 @@ static enum outcome select_and_pack(struct exact *x, int64_t height, int64_t nee
     }
     if (!given_up && m.bound < *bound)
       *bound = m.bound;
+    if (need < 0)
+      sw_tell(x->job, (struct sw_progress){"place", 1, 1, x->r->address, *bound != INT64_MAX, x->r->value, *bound});
     if (m.answer == SW_MASTER_GAVE_UP)
       break;
     if (need < 0 && x->r->address && m.value <= x->r->value) { /* what we have is as good */

@@ -1,5 +1,5 @@
 """A worker that dies: a problem document, a note that reproduces it, and a daemon that goes on. What a worker may not do."""
-import json, os, pathlib, re, signal, sys, tempfile, threading
+import json, os, pathlib, re, shutil, signal, subprocess, sys, tempfile, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import GOOD, SANITIZED, TEXT, Daemon, chain, check, finish, problem, until
@@ -37,6 +37,20 @@ with tempfile.TemporaryDirectory() as t, Daemon("--workers", "1", "--store", t +
     check("exit code", d.stop(), 0)
 
 if not SANITIZED:
+    # one that writes a whole answer and then fails: a library that ends workers with 9 behind main's return
+    code = 'void _exit(int); static int worker; __attribute__((constructor)) static void start(int n, char **v)' \
+           '{ worker = n > 1 && v[1][0] == \'-\' && v[1][2] == \'w\'; } __attribute__((destructor)) static void end(void) { if (worker) _exit(9); }'
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    with tempfile.TemporaryDirectory() as t:
+        if compiler:
+            subprocess.run([compiler, "-x", "c", "-shared", "-fPIC", "-o", t + "/late.so", "-"], input=code.encode(), check=True)
+            os.environ["LD_PRELOAD"] = t + "/late.so"
+            with Daemon() as d:
+                problem("a worker that fails behind its answer", d.ask("POST", "/compile", GOOD, **TEXT), 500, "internal")
+                check("it is counted", d.metric("worker_deaths_total"), 1)
+            del os.environ["LD_PRELOAD"]
+        else:
+            print("no C compiler: a worker that fails behind its answer was not tried")
     with Daemon("--memory-mb", "1") as d:
         problem("not enough memory", d.ask("POST", "/compile", chain(2000), **TEXT), 413, "limit")
     with Daemon("--compile-seconds", "1") as d:

@@ -6,19 +6,34 @@ from daemon import GOOD, TEXT, Daemon, chain, check, finish, problem, until
 
 LONG = chain(30000)
 
-with Daemon("--workers", "1", "--queue", "3") as d:
+with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
     # a job from its beginning to its end
     job = d.job("/compile?solver=greedy", GOOD, **TEXT)
     done = d.wait(job, "done", "failed")
-    check("state", (done["state"], done["verb"], done["pass"], done["problem"]), ("done", "compile", "emit", None))
+    check("state", (done["state"], done["verb"], done["pass"], done["problem"]), ("done", "compile", "verify", None))
     sync = d.ask("POST", "/compile?solver=greedy", GOOD, **TEXT)
     check("a job's result", d.ask("GET", done["result"])[2], sync[2])
     check("its address", done["result"], sync[1]["Location"])
     status, head, events = d.ask("GET", job + "/events")
     check("events", (status, head["Content-Type"]), (200, "text/event-stream"))
-    check("all of them", re.findall(r'data: (.*)\n\n', events.decode()),
-          ['{"state":"queued"}', '{"state":"running"}'] + ['{"pass":"%s"}' % p for p in "read lower choose plan emit".split()]
+    check("all of them", [e for e in re.findall(r'data: (.*)\n\n', events.decode()) if "solver" not in e],
+          ['{"state":"queued"}', '{"state":"running"}'] + ['{"pass":"%s"}' % p for p in "read lower choose plan emit verify".split()]
           + ['{"state":"done"}'])
+    told = [json.loads(e) for e in re.findall(r'event: solver\ndata: (.*)\n\n', events.decode())]
+    cost = json.loads(sync[2])["objective"]["value"]
+    check("the solver's end", [(e["part"], e["value"]) for e in told if e["solver"] == "assign"][-1:], [(0, cost)])
+    check("and in the job", done["solver"], told[-1])
+    # a frustrated problem: every neighbour wants to differ, and three labels are not enough for all
+    n = 30
+    grid = {"format": "stickwright.assign/1", "variables": [{"labels": ["a", "b", "c"]} for _ in range(n)],
+            "edges": [[i, j, [[7, 0, 1], [2, 5, 0], [0, 3, 9]]] for i in range(n) for j in range(i + 1, n) if (i * j + i + j) % 3]}
+    job = d.job("/solve?budget=3000", json.dumps(grid).encode(), Content_Type="application/json")
+    told = [json.loads(e) for e in re.findall(r'event: solver\ndata: (.*)\n\n', d.ask("GET", job + "/events")[2].decode())]
+    answer = json.loads(d.ask("GET", d.wait(job, "done")["result"])[2])
+    last = told[-1]
+    check("what a solver could not prove", (answer["status"], last["part"], last["value"], last["bound"]),
+          ("feasible", 0, answer["cost"], answer["bound"]))
+    check("its gap", abs(last["gap"] - (answer["cost"] - answer["bound"]) / answer["cost"]) < 1e-3, True)
     known = d.job("/compile?solver=greedy", GOOD, **TEXT)
     check("known work", d.state(known)["state"], "done")
     check("cancelling what has ended", json.loads(d.ask("DELETE", job)[2])["state"], "done")

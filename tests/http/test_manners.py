@@ -1,9 +1,26 @@
 """Hostile, slow and picky clients: compression both ways with limits, deadlines that no trickle escapes, connections of
 one address, the token. A normal client does not notice."""
-import gzip, json, pathlib, resource, socket, subprocess, sys, tempfile, threading, time, zlib
+import ctypes, gzip, json, pathlib, resource, socket, subprocess, sys, tempfile, threading, time, zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SWD, TEXT, Daemon, check, finish, problem, until
+from daemon import GOOD, SOURCE, SWD, TEXT, Daemon, check, finish, problem, until
+
+
+libzstd = ctypes.CDLL("libzstd.so.1")  # the daemon has it too
+for f in (libzstd.ZSTD_compress, libzstd.ZSTD_decompress):
+    f.restype = ctypes.c_size_t
+
+
+def zstd_compress(data):
+    out = ctypes.create_string_buffer(len(data) + 1000)
+    n = libzstd.ZSTD_compress(out, ctypes.c_size_t(len(out)), data, ctypes.c_size_t(len(data)), 3)
+    return out.raw[:n]
+
+
+def zstd_decompress(data):
+    out = ctypes.create_string_buffer(1 << 20)
+    n = libzstd.ZSTD_decompress(out, ctypes.c_size_t(len(out)), data, ctypes.c_size_t(len(data)))
+    return out.raw[:n]
 
 
 def raw(d, data, source="127.0.0.1"):
@@ -55,23 +72,39 @@ with Daemon("--body-mb", "1", "--header-seconds", "2", "--body-seconds", "3", "-
             "--address-connections", "80") as d:
     plain = d.ask("POST", "/compile", GOOD, **TEXT)
 
-    # gzip
-    packed = d.ask("POST", "/compile", gzip.compress(GOOD), Content_Encoding="gzip", **TEXT)
-    check("a compressed body is the same work", (packed[0], packed[1]["Location"]), (200, plain[1]["Location"]))
-    got = d.ask("GET", plain[1]["Location"], Accept_Encoding="gzip")
-    check("a compressed answer", (got[1]["Content-Encoding"], gzip.decompress(got[2]) == plain[2], got[1]["Vary"]),
-          ("gzip", True, "Accept-Encoding"))
-    check("smaller", len(got[2]) < len(plain[2]) / 2, True)
-    check("its tag", (got[1]["ETag"] != plain[1]["ETag"], d.ask("GET", plain[1]["Location"], If_None_Match=got[1]["ETag"])[0]),
-          (True, 304))
-    check("declined", d.ask("GET", plain[1]["Location"], Accept_Encoding="gzip;q=0")[1]["Content-Encoding"], None)
+    # compression, both ways
+    for name, pack, unpack in (("gzip", gzip.compress, gzip.decompress), ("zstd", zstd_compress, zstd_decompress)):
+        packed = d.ask("POST", "/compile", pack(GOOD), Content_Encoding=name, **TEXT)
+        check(name + ": the same work", (packed[0], packed[1]["Location"]), (200, plain[1]["Location"]))
+        got = d.ask("GET", plain[1]["Location"], Accept_Encoding=name)
+        check(name + ": an answer", (got[1]["Content-Encoding"], unpack(got[2]) == plain[2], got[1]["Vary"]),
+              (name, True, "Accept-Encoding"))
+        check(name + ": smaller", len(got[2]) < len(plain[2]) / 2, True)
+        check(name + ": its tag", (got[1]["ETag"] != plain[1]["ETag"],
+                                   d.ask("GET", plain[1]["Location"], If_None_Match=got[1]["ETag"])[0]), (True, 304))
+        text = d.ask("GET", "/openapi.yaml", Accept_Encoding=name)
+        check(name + ": a text", (text[1]["Content-Encoding"], unpack(text[2])),
+              (name, (SOURCE / "docs/openapi.yaml").read_bytes()))
+        for what, body in (("none of it", GOOD), ("half of it", pack(GOOD)[:-9]), ("more than it", pack(GOOD) + b"x"), ("nothing", b"")):
+            problem(f"{name}: {what}", d.ask("POST", "/compile", body, Content_Encoding=name, **TEXT), 400, "usage")
+        check(name + ": two parts are one" if name == "zstd" else name,
+              d.ask("POST", "/compile", pack(GOOD[:50]) + pack(GOOD[50:]), Content_Encoding=name, **TEXT)[0],
+              200 if name == "zstd" else 400)
+    for accept, want in (("gzip;q=0", None), ("gzip, zstd", "zstd"), ("zstd;q=0.5, gzip", "gzip"), ("*", "zstd"), ("*;q=0", None),
+                         ("br, *;q=0.1, zstd;q=0", "gzip"), ("gzipped", None), ("GZIP ; q=1.0", "gzip"), ("identity", None)):
+        check("Accept-Encoding: " + accept, d.ask("GET", plain[1]["Location"], Accept_Encoding=accept)[1]["Content-Encoding"], want)
+    refused = d.ask("POST", "/compile", GOOD, Content_Encoding="br", **TEXT)
+    problem("another encoding", refused, 415, "encoding")
+    check("which ones", refused[1]["Accept-Encoding"], "gzip, zstd")
+    problem("two encodings", d.ask("POST", "/compile", GOOD, Content_Encoding="gzip, zstd", **TEXT), 415, "encoding")
     bomb = zlib.compressobj(9, wbits=31)
     bomb = bomb.compress(bytes(300 << 20)) + bomb.flush()
-    check("the bomb is small enough to be sent", len(bomb) < 1 << 20, True)
-    problem("a bomb", d.ask("POST", "/compile", bomb, Content_Encoding="gzip", **TEXT), 413, "limit")
-    for what, body in (("no gzip", GOOD), ("half of it", gzip.compress(GOOD)[:-9]), ("more than it", gzip.compress(GOOD) + b"x")):
-        problem(what, d.ask("POST", "/compile", body, Content_Encoding="gzip", **TEXT), 400, "usage")
-    problem("another encoding", d.ask("POST", "/compile", GOOD, Content_Encoding="br", **TEXT), 415, "encoding")
+    frame = bytes.fromhex("28b52ffd0038")  # window 128 kB; blocks are last | kind << 1 | size << 3
+    for name, body in (("gzip", bomb), ("zstd", frame + 2400 * bytes.fromhex("02001000")),  # each 128 kB of one byte
+                       ("zstd", frame + 400000 * bytes(3))):  # blocks of nothing, 1.2 MB
+        problem(f"{name}: a bomb", d.ask("POST", "/compile", body, Content_Encoding=name, **TEXT), 413, "limit")
+    problem("zstd: a window of 2 GB", d.ask("POST", "/compile", bytes.fromhex("28b52ffd00a8010000"), Content_Encoding="zstd", **TEXT),
+            400, "usage")
 
     # bodies
     s = raw(d, b"POST /compile HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5368709120\r\n\r\n")
@@ -87,6 +120,16 @@ with Daemon("--body-mb", "1", "--header-seconds", "2", "--body-seconds", "3", "-
     s = raw(d, b"POST /compile HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n")
     check("Expect: 100-continue", s.recv(25), b"HTTP/1.1 100 Continue\r\n\r\n")
     s.close()
+    for what, lines, status in (("too large", b"Content-Length: 9999999", 413), ("media type", b"Content-Length: 9\r\nContent-Type: a/b", 415),
+                                ("encoding", b"Content-Length: 9\r\nContent-Encoding: br", 415)):
+        s = raw(d, b"POST /compile HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + lines + b"\r\n\r\n")
+        check(f"Expect: 100-continue, {what}", s.recv(12), b"HTTP/1.1 %d" % status)
+        s.close()
+    for host, status in ((b"Host: localhost:99", 200), (b"host: [::1]", 200), (b"Host: localhost.evil.example", 421), (b"Host:", 421),
+                         (b"Host: localhost\r\nHost: evil.example", 421), (b"Host: localhost\r\nHost: localhost", 421)):
+        s = raw(d, b"GET /healthz HTTP/1.1\r\n" + host + b"\r\n\r\n")
+        check(f"{host}", s.recv(12), b"HTTP/1.1 %d" % status)
+        s.close()
     s = raw(d, b"POST /compile HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n" + bytes(10))
     s.close()  # an upload that ends early
     s = raw(d, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: " + 200000 * b"y" + b"\r\n\r\n")
@@ -120,7 +163,7 @@ with Daemon("--body-mb", "1", "--header-seconds", "2", "--body-seconds", "3", "-
         s.close()
 
     doc = d.ask("GET", "/metrics")[2].decode()
-    check("metrics name the route", 'http_requests_total{route="POST /compile",status="413"} 2' in doc, True)
+    check("metrics name the route", 'http_requests_total{route="POST /compile",status="413"} 5' in doc, True)
     check("exit code", d.stop(), 0)
 
 # two thousand silent connections from the address of the one who works

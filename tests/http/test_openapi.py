@@ -1,6 +1,6 @@
 """docs/openapi.yaml names the routes of the program, no more and no less, their methods and media types; and what the
 daemon answers is what the document says."""
-import pathlib, re, subprocess, sys
+import json, pathlib, re, subprocess, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import GOOD, SOURCE, SW, SWD, TEXT, Daemon, check, finish
@@ -37,8 +37,12 @@ with Daemon() as d:
     check("served as it is", d.ask("GET", "/openapi.yaml")[2].decode(), text)
     where = d.ask("POST", "/compile", GOOD, **TEXT)[1]["Location"]
     job = d.job("/compile", GOOD, **TEXT)
+    spec = {"format": "stickwright.study/1", "name": "s", "graphs": {"good.graph": GOOD.decode()}}
+    study = d.ask("POST", "/studies", json.dumps(spec).encode(), Content_Type="application/json")[1]["Location"]
+    d.wait(study, "done")
     fill = {"/results/{id}": where, "/results/{id}.zip": where + ".zip",
             "/results/{id}/files/{path}": where + "/files/manifest.json", "/jobs/{id}": job, "/jobs/{id}/events": job + "/events"}
+    fill |= {p: p.replace("/studies/{id}", study) for _, p in operations if p.startswith("/studies/")}
     for (method, path), operation in operations.items():
         known = set(re.findall(r"'(\d\d\d)'", operation)) or {"200", "404"}
         known |= set(re.findall(r"'(\d\d\d)'", paths)) if "*" in operation else set()

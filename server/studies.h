@@ -1,0 +1,48 @@
+/* Studies over HTTP: graphs x profiles x solvers x options. Each run is the work of a POST /compile, with the same queue,
+ * workers and store; a study adds who is next, a row a run, and the tables. Thread-safe.
+ *
+ *   queued -> running -> done | failed        cancelled: by its owner
+ *
+ * With a store, a study and its rows survive the daemon: the next one does what is missing. */
+#ifndef SW_SERVER_STUDIES_H
+#define SW_SERVER_STUDIES_H
+
+#include "base/buf.h"
+#include "server/events.h"
+#include "server/jobs.h"
+#include "server/metrics.h"
+
+struct sw_studies;
+struct sw_studies *sw_studies_new(const struct sw_limits *limits, struct sw_queue *queue, struct sw_store *store,
+                                  struct sw_disk *disk, struct sw_metrics *metrics);
+/* After sw_queue_halt. */
+void sw_studies_free(struct sw_studies *ss);
+/* Takes up the studies that had not ended when the last daemon did; how many. */
+int sw_studies_resume(struct sw_studies *ss);
+/* Whether the body of that name in the store is of a study that has not ended. */
+bool sw_studies_need_body(struct sw_studies *ss, const char *id);
+/* Whether it is a study's own work, whose result is for nobody else. */
+bool sw_studies_owns(const struct sw_task *t);
+
+/* A new study from a body (a spec with its graphs, or an archive), which it takes over when the answer is OK. */
+enum sw_jobs_rc sw_studies_add(struct sw_studies *ss, struct sw_body *body, char id[SW_JOB_ID_LEN + 1]);
+
+/* The study as a JSON document; false when there is none of that id. */
+bool sw_studies_write(struct sw_studies *ss, const char *id, struct sw_buf *out);
+/* Cancels what has not ended; false when there is no such study. */
+bool sw_studies_cancel(struct sw_studies *ss, const char *id);
+
+enum sw_studies_table { SW_STUDY_CSV, SW_STUDY_JSON, SW_STUDY_MARKDOWN, SW_STUDY_N_TABLES };
+enum sw_studies_rc { SW_STUDIES_OK, SW_STUDIES_NONE, SW_STUDIES_NOT_DONE, SW_STUDIES_LOST };
+/* A table of a study that is done, malloced. */
+enum sw_studies_rc sw_studies_table(struct sw_studies *ss, const char *id, enum sw_studies_table which, char **text,
+                                    size_t *len);
+
+/* -- events: `state`, and `runs` with how many of how many are done -- */
+
+bool sw_studies_listen(void *studies, const char *id, struct sw_listener *l);
+void sw_studies_tick(struct sw_studies *ss);
+/* From here on no event stream waits for anything. */
+void sw_studies_hush(struct sw_studies *ss);
+
+#endif
