@@ -272,10 +272,10 @@ static enum sw_rc check_sizes(struct sw_job *job, const struct sw_graph *g, cons
 }
 
 static enum sw_rc execute(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
-                          struct report *r)
+                          bool dl16, struct report *r)
 {
   struct sw_verified v;
-  enum sw_rc rc = sw_verify_directory(job, dir, g, io, &v);
+  enum sw_rc rc = sw_verify_directory(job, dir, g, io, dl16, &v);
   r->agrees = rc == SW_OK;
   for (int i = 0; i < v.outputs.n; i++) {
     const struct sw_verified_output *o = &v.outputs.v[i];
@@ -308,7 +308,7 @@ static int check_structure(struct sw_job *job, const struct sw_cli_args *args)
 
 int sw_verb_verify(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"reference", "structure", "inputs=", "model=", "program=", "dim=", "round", "json", NULL};
+  static const char *const known[] = {"reference", "structure", "dl16", "inputs=", "model=", "program=", "dim=", "round", "json", NULL};
   struct sw_cli_args args = {0};
   if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
     return sw_rc_exit(SW_USAGE);
@@ -336,7 +336,7 @@ int sw_verb_verify(struct sw_job *job, int argc, char **argv)
     sw_verify_make_up_weights(job, g);
   if (rc == SW_OK)
     rc = reference ? evaluate(job, g, io, sw_cli_flag(&args, "round") ? SW_ROUND_DTYPE : SW_ROUND_NONE, &r)
-                   : execute(job, args.operands.v[0], g, io, &r);
+                   : execute(job, args.operands.v[0], g, io, sw_cli_flag(&args, "dl16"), &r);
   if (rc != SW_OK && rc != SW_DIFFERENT)
     return sw_rc_exit(rc);
   struct sw_buf out = {.arena = job->arena};
