@@ -26,7 +26,8 @@ struct line {
 struct report {
   const char *model, *mode;
   SW_VEC(struct line) lines;
-  bool agrees;
+  bool agrees, values_made_up;
+  const char *doubt;
 };
 
 static const char *const kinds[] = {"input", "output", "buffer", "changed input"};
@@ -95,6 +96,10 @@ static void put_text(struct sw_buf *b, const struct report *r)
                        " at %.3g times the tolerance\n",
                     l->d.outside, l->d.elements, l->d.max_error, l->d.worst_at, l->d.worst);
   }
+  if (r->values_made_up)
+    sw_buf_puts(b, "inputs are made up, and what is expected is the graph's own meaning\n");
+  if (r->doubt)
+    sw_buf_printf(b, "perhaps no fault: %s\n", r->doubt);
 }
 
 static void put_json(struct sw_buf *b, const struct report *r)
@@ -104,6 +109,8 @@ static void put_json(struct sw_buf *b, const struct report *r)
   sw_jw_kstr(&w, "model", r->model);
   sw_jw_kstr(&w, "mode", r->mode);
   sw_jw_kbool(&w, "agrees", r->agrees);
+  sw_jw_kbool(&w, "values_made_up", r->values_made_up);
+  sw_jw_kstr(&w, "doubt", r->doubt);
   sw_jw_key(&w, "values");
   sw_jw_array(&w);
   for (int i = 0; i < r->lines.n; i++) {
@@ -277,6 +284,8 @@ static enum sw_rc execute(struct sw_job *job, const char *dir, const struct sw_g
   struct sw_verified v;
   enum sw_rc rc = sw_verify_directory(job, dir, g, io, dl16, &v);
   r->agrees = rc == SW_OK;
+  r->values_made_up = v.values_made_up;
+  r->doubt = v.doubt;
   for (int i = 0; i < v.outputs.n; i++) {
     const struct sw_verified_output *o = &v.outputs.v[i];
     struct line *l = SW_PUSH(job->arena, &r->lines);
