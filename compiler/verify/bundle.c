@@ -33,7 +33,7 @@ struct run {
   struct sw_job *job;
   const struct sim_files *files;
   const struct sim_form *form;
-  bool has_pool;
+  bool has_function, has_pool;
   bool is_dry; /* nothing is executed, a loop runs once, parameters are their numbers */
   struct sim_seen_list *seen;
   struct loop loops[DEEPEST];
@@ -52,6 +52,12 @@ struct run {
 static enum sw_rc wrong(struct run *r, const char *what)
 {
   return sw_fail(r->job, SW_DIFFERENT, "bundle.mlir line %d: %s", r->line + 1, what);
+}
+
+/* Numbers of a text may be any; what they lead to is checked where it is used. */
+static int64_t sum(int64_t a, int64_t b)
+{
+  return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 /* The word that starts at s: %name, #name, number with sign. */
@@ -110,6 +116,9 @@ static enum sw_rc read_map(struct run *r, const char *s)
 static enum sw_rc read_parameters(struct run *r, const char *s, const struct sim_argument *args, int n_args)
 {
   int n = 0;
+  if (r->has_function)
+    return wrong(r, "a second function");
+  r->has_function = true;
   for (const char *p = strchr(s, '('); p && (p = strchr(p, '%')); p += word(p), n++) {
     if (r->is_dry) {
       define(r, p, strncmp(p, "%arg_", 5) ? 0 : (int64_t)(n + 1) << SIM_SPACE_BITS);
@@ -253,7 +262,7 @@ static enum sw_rc assign(struct run *r, const char *s)
     const char *second = strchr(what + 11, ',');
     if (!second || !lookup(r, what + 11, &a) || !lookup(r, second + 2, &b))
       return wrong(r, "a sum of unknown names");
-    define(r, s, a + b);
+    define(r, s, sum(a, b));
   } else if (!strncmp(what, "sdscbundle.device_mem_allocate ", 31)) {
     int64_t bytes = strtoll(what + 31, NULL, 10);
     if (bytes <= 0 || bytes > INT64_C(15032385536))
@@ -284,7 +293,7 @@ static enum sw_rc assign(struct run *r, const char *s)
         return wrong(r, "an affine map with too few operands");
       moves.variable[moves.n] = value_place(r, p, word(p));
       moves.factor[moves.n++] = r->maps.v[map].factor[i];
-      a += r->maps.v[map].factor[i] * b;
+      a = sum(a, (int64_t)((uint64_t)r->maps.v[map].factor[i] * (uint64_t)b));
     }
     define(r, s, a);
     r->moves.v[value_place(r, s, word(s))] = moves;
@@ -310,6 +319,7 @@ static enum sw_rc begin_loop(struct run *r, const char *s, struct loop *l)
 
 static enum sw_rc run_lines(struct run *r, const struct sim_argument *args, int n_args)
 {
+  enum { MOST_EXECUTES = 1 << 25 }; /* more executes have no stamps (memory.h) */
   for (r->line = 0; r->line < r->lines.n; r->line++) {
     const char *s = r->lines.v[r->line];
     s += strspn(s, " \t");
@@ -336,8 +346,10 @@ static enum sw_rc run_lines(struct run *r, const struct sim_argument *args, int 
         r->depth--;
       }
     } else if (!strncmp(s, "sdscbundle.sdsc_execute", 23)) {
+      if (r->n_executes++ == MOST_EXECUTES)
+        return sw_fail(r->job, SW_LIMIT, "bundle.mlir line %d: more than %d executes; this simulator stops there",
+                       r->line + 1, MOST_EXECUTES);
       SW_TRY(execute(r, s));
-      r->n_executes++;
     } else if (!strncmp(s, "return", 6)) {
       return r->depth ? wrong(r, "a return inside a loop") : SW_OK;
     } else {
