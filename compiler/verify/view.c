@@ -69,6 +69,7 @@ static void locate(struct sim_exec *x, int number)
     enum { LX_BYTES = 2 << 20 };
     struct sim_memory **lx = &x->card->lx[x->core];
     *lx = *lx ? *lx : sim_memory_new(x->card->scratch, "LX", LX_BYTES, false);
+    (*lx)->is_dl16 = x->card->is_dl16;
     v->memory = *lx;
     v->base = start;
     return;
