@@ -275,6 +275,7 @@ static enum sw_rc assign(struct run *r, const char *s)
       return SW_OK;
     }
     r->card.pool = r->card.hbm[r->card.n_hbm++] = sim_memory_new(r->job->arena, "the pool", (size_t)bytes, true);
+    r->card.hbm[r->card.n_hbm - 1]->is_dl16 = r->card.is_dl16;
     define(r, s, (int64_t)r->card.n_hbm << SIM_SPACE_BITS);
   } else if (!strncmp(what, "sdscbundle.input_arg_extract value from ", 40)) {
     if (!lookup(r, what + 40, &a))
@@ -397,6 +398,7 @@ enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, int
   /* stamps of the arguments belong to this bundle only */
   for (int i = 0; i < n_args && rc == SW_OK; i++)
     if (args[i].memory && args[i].memory->writer) {
+      r->card.is_dl16 |= args[i].memory->is_dl16;
       memset(args[i].memory->writer, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
       memset(args[i].memory->reader, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
     }

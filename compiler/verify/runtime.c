@@ -32,6 +32,7 @@ struct rt {
   struct sw_map by_name, inputs;
   SW_VEC(const struct sw_tensor *) input_tensors;
   const char *bundle; /* folder of the one that runs */
+  bool is_dl16;
   struct sim_sizes sizes;
   int64_t lx_bytes;
 };
@@ -294,6 +295,7 @@ static bool load_buffer(struct rt *r, struct sw_eval *e, struct buffer *b)
   if (!b->image.layout.rank)
     return true;
   b->memory = sim_memory_new(r->job->arena, b->name, (size_t)image_bytes(&b->image), true);
+  b->memory->is_dl16 = r->is_dl16;
   if (!has_value && !b->has_fill)
     return true;
   if (!has_value) { /* a scalar constant: every lane */
@@ -480,6 +482,11 @@ static bool write_tensor(void *ctx, const json_t *view, const struct sw_tensor *
     b->host.undefined[i] = false;
   }
   return !b->memory || image_upload(r->job->arena, &b->image, &b->host, b->has_fill, b->fill, b->memory);
+}
+
+void rt_use_dl16(struct rt *r)
+{
+  r->is_dl16 = true;
 }
 
 enum sw_rc rt_run(struct rt *r)

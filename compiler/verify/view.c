@@ -70,6 +70,7 @@ static void locate(struct sim_exec *x, int number)
   if (v->t->is_lx) {
     struct sim_memory **lx = &x->card->lx[x->core];
     *lx = *lx ? *lx : sim_memory_new(x->card->scratch, "LX", x->card->lx_bytes, false);
+    (*lx)->is_dl16 = x->card->is_dl16;
     v->memory = *lx;
     v->base = start;
     if (start % STICK)

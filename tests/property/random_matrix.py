@@ -6,7 +6,7 @@
 The ways are profiles x solvers x cores x scratchpad: 2 x 3 x 3 x 2. Without --all a fixed sample of N runs over the models of
 data/models; with it every model with a NAME.io.json in $SW_SHARED/models (or shared/ beside the source), if it is there. Two
 ways that write the same files are executed once. A model may be refused; it must never be wrong. Standard library only."""
-import argparse, collections, concurrent.futures, fnmatch, hashlib, itertools, json, os, pathlib, random, subprocess, sys, tempfile
+import argparse, collections, concurrent.futures, fnmatch, hashlib, itertools, json, os, pathlib, random, re, subprocess, sys, tempfile
 
 SW, SOURCE = os.environ["SW"], pathlib.Path(os.environ["SW_SOURCE"])
 WAYS = list(itertools.product(("best", "torch-spyre"), ("ilp", "beam", "greedy"), ("1", "4", "32"), ("on", "off")))
@@ -37,10 +37,11 @@ def sizes(model, io):
     known, out = json.loads(text), {}
     given = {i["name"]: i.get("shape", []) for i in json.loads(io.read_text())["inputs"] if "name" in i}
     for i in known["inputs"]:
-        for d, size in enumerate(i.get("shape") or i.get("size") or []):
-            if isinstance(size, str) and d < len(given.get(i["name"], [])):
-                out[size] = given[i["name"]][d]
-    return [x for s, n in out.items() if s.isidentifier() for x in ("--dim-max", f"{s}={n}")]
+        for size, n in zip(i.get("shape", []), given.get(i["name"], [])):
+            m = re.fullmatch(r"(?:(\d+)\*)?(s\d+)", str(size))
+            if m:
+                out[m[2]] = n // int(m[1] or 1)
+    return [x for s, n in out.items() for x in ("--dim-max", f"{s}={n}")]
 
 
 def judge(model, way, seen):

@@ -326,6 +326,45 @@ static void fp8_there_and_back(void **state)
   }
 }
 
+/* Known pairs of the reference (superdsc.md 6.4) and the ends of the range. */
+static void dl16_numbers(void **state)
+{
+  (void)state;
+  static const struct {
+    double v;
+    unsigned bits;
+  } pairs[] = {{0, 0},        {1, 15872},        {0.00390625, 11776}, {1e-5, 7327},     {1.0 / 2880, 9944}, {0.01, 12431},
+               {0.25, 14848}, {-INFINITY, 65535}, {-0.25, 47616},     {1e12, 0x7FFF}, {1e-12, 0},       {NAN, 0x7FFF}};
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+    if (sim_dl16_bits(pairs[i].v) != pairs[i].bits)
+      fail_msg("%g is %u, %u expected", pairs[i].v, sim_dl16_bits(pairs[i].v), pairs[i].bits);
+  assert_true(sim_dl16_value(12431) == 0.0099945068359375);
+  for (unsigned bits = 1; bits < 0x7FFF; bits++)
+    assert_int_equal(sim_dl16_bits(sim_dl16_value(bits)), bits);
+}
+
+/* 1 + 1/1024 is a half, not a DL16; 200,000 is a DL16, not a half. */
+static void a_card_of_dl16_has_another_step_and_range(void **state)
+{
+  (void)state;
+  for (int dl16 = 0; dl16 < 2; dl16++) {
+    struct golden g = begin("03_add_4core_2x2");
+    for (int i = 0; i < 3; i++) {
+      struct image_host *h = add_2d(&g, 128, 256);
+      h->v[0] = i ? 0 : 1 + 1.0 / 1024;
+      h->v[1] = 100000.0 * (dl16 ? 1 : 0.5);
+      g.args[i].memory->is_dl16 = dl16;
+    }
+    assert_int_equal(run(&g), SW_OK);
+    expect(&g, 0, dl16 ? 1 + 1.0 / 512 : 1 + 1.0 / 1024, 0); /* half away from zero */
+    if (dl16)
+      expect(&g, 1, 200000, 200);
+    else
+      assert_true(isinf(g.host[2].v[1]));
+    sw_arena_free(g.job.arena);
+  }
+}
+
 /* Two cores of one execute have no order. */
 static void a_core_must_not_read_what_another_writes(void **state)
 {
@@ -365,6 +404,8 @@ int main(void)
       cmocka_unit_test(depthwise_convolution),
       cmocka_unit_test(largest_values),
       cmocka_unit_test(scatter_writes_rows_by_number),
+      cmocka_unit_test(dl16_numbers),
+      cmocka_unit_test(a_card_of_dl16_has_another_step_and_range),
       cmocka_unit_test(fp8_matmul_with_sticks_of_two_dims),
       cmocka_unit_test(fp8_there_and_back),
       cmocka_unit_test(a_core_must_not_read_what_another_writes),
