@@ -303,6 +303,8 @@ int lw_unflattened(struct lower *l, int value, int kept);
 
 /* -- finishing (finish.c) -- */
 
+/* Host steps that are functions of one row number as look-ups (tabulate.c). */
+void lw_tabulate(struct lower *l);
 /* Outputs and mutations; then dead ops, unused storages, names. */
 void lw_outputs(struct lower *l);
 void lw_finish(struct lower *l);
