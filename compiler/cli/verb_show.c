@@ -2,6 +2,7 @@
 #include "compiler/cli/verb.h"
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "compiler/verify/dsc.h"
 
 #include <inttypes.h>
@@ -27,8 +28,16 @@ static void show_dims(const struct dsc *d, struct sw_buf *out)
   }
 }
 
+/* How the addresses of a bundle move with its loops. */
+struct moves {
+  SW_VEC(const char *) maps;    /* "s0 + 65536*d0", by number */
+  SW_VEC(const char *) text;    /* "65536 bytes with %i_0" */
+  struct sw_map of_name;        /* "%addr_0" -> text */
+  struct sw_map of_symbol;      /* of the op at hand -> text */
+};
+
 /* "tensor 1 (input): fp16 in LX at byte 1024, sticks along out, innermost first: mb, out" */
-static void show_tensor(const struct dsc *d, int i, struct sw_buf *out)
+static void show_tensor(const struct dsc *d, int i, const struct moves *moves, struct sw_buf *out)
 {
   const struct dsc_tensor *t = &d->tensor[i];
   sw_buf_printf(out, "  tensor %d (%s): %s ", i, i == d->out ? "output" : t->is_index ? "row numbers" : "input", formats[t->format]);
@@ -56,10 +65,13 @@ static void show_tensor(const struct dsc *d, int i, struct sw_buf *out)
   }
   if (t->is_value)
     sw_buf_printf(out, "; rows by tensor %d", t->related);
+  int64_t move = moves && !t->is_lx ? sw_map_get(&moves->of_symbol, &t->start[0], sizeof t->start[0]) : -1;
+  if (move >= 0)
+    sw_buf_printf(out, "; moves on by %s", moves->text.v[move]);
   sw_buf_puts(out, "\n");
 }
 
-static enum sw_rc show_file(struct sw_job *job, const char *path, struct sw_buf *out)
+static enum sw_rc show_file(struct sw_job *job, const char *path, const struct moves *moves, struct sw_buf *out)
 {
   const char *text, *slash = strrchr(path, '/');
   size_t len;
@@ -71,10 +83,44 @@ static enum sw_rc show_file(struct sw_job *job, const char *path, struct sw_buf 
   sw_buf_printf(out, "%s: %s on %d core%s\n", d->file, d->fn, d->n_cores, d->n_cores == 1 ? "" : "s");
   show_dims(d, out);
   for (int i = 0; i < d->n_tensors; i++)
-    show_tensor(d, i, out);
+    show_tensor(d, i, moves, out);
   for (int i = 0; i < d->n_constants; i++)
     sw_buf_printf(out, "  constant %s: %g\n", d->constant[i].name, d->constant[i].value);
   return SW_OK;
+}
+
+/* "%addr_0 = affine.apply #map_0(%i_0, %i_1)[%arg_0]" */
+static void note_address(struct sw_job *job, const char *line, struct moves *m)
+{
+  const char *map = strstr(line, "#map_"), *loop = map ? strchr(map, '(') : NULL;
+  int number = map ? atoi(map + strlen("#map_")) : -1;
+  if (!loop || number < 0 || number >= m->maps.n)
+    return;
+  struct sw_buf text = {.arena = job->arena};
+  for (const char *p = m->maps.v[number]; (p = strstr(p, " + ")); p += 3) {
+    loop = strchr(loop + 1, '%');
+    if (!loop)
+      return;
+    sw_buf_printf(&text, "%s%lld bytes with %.*s", text.n ? ", " : "", strtoll(p + 3, NULL, 10),
+                  (int)strcspn(loop, ",)"), loop);
+  }
+  *SW_PUSH(job->arena, &m->text) = sw_buf_text(&text);
+  sw_map_set_str(&m->of_name, sw_arena_strndup(job->arena, line, strcspn(line, " ")), m->text.n - 1);
+}
+
+/* "sdscbundle.sdsc_execute (%arg_0, %addr_0) {sdsc_filename=.., "symbol_ids"=[-1, -2]}": names and symbols in order. */
+static void note_operands(struct sw_job *job, const char *line, struct moves *m)
+{
+  const char *name = strchr(line, '('), *id = strstr(line, "symbol_ids\"=[");
+  m->of_symbol = (struct sw_map){.arena = job->arena};
+  for (id = id ? strchr(id, '[') + 1 : NULL; id && name && *id != ']' && (name = strchr(name + 1, '%'));) {
+    char *end;
+    int64_t symbol = strtoll(id, &end, 10);
+    int64_t move = sw_map_get_str(&m->of_name, sw_arena_strndup(job->arena, name, strcspn(name, ",)")));
+    if (move >= 0)
+      sw_map_set(&m->of_symbol, &symbol, sizeof symbol, move);
+    id = end + strspn(end, ", ");
+  }
 }
 
 /* Loops and executes of bundle.mlir, in its order; a bound is "%loop_bound_0 = arith.constant 4". */
@@ -83,13 +129,18 @@ static enum sw_rc show_bundle(struct sw_job *job, const char *dir, struct sw_buf
   const char *text;
   size_t len;
   int open = 0; /* loops */
+  struct moves moves = {.of_name = {.arena = job->arena}};
   SW_TRY(sw_cli_read(job, sw_arena_printf(job->arena, "%s/bundle.mlir", dir), &text, &len));
   for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
     const char *end = strchr(line, '\n'), *s = line + strspn(line, " \t");
     char *copy = sw_arena_strndup(job->arena, s, end ? (size_t)(end - s) : strlen(s));
     char *bound = strstr(copy, "%loop_bound_"), *file = strstr(copy, "sdsc_filename=\"");
     char *bytes = strstr(copy, "device_mem_allocate ");
-    if (bytes) {
+    if (!strncmp(copy, "#map_", 5)) {
+      *SW_PUSH(job->arena, &moves.maps) = copy;
+    } else if (strstr(copy, " = affine.apply ")) {
+      note_address(job, copy, &moves);
+    } else if (bytes) {
       sw_buf_printf(out, "a pool of %ld bytes\n", atol(bytes + strlen("device_mem_allocate ")));
     } else if (!strncmp(copy, "scf.for ", 8) && bound) {
       char *name = sw_arena_printf(job->arena, "%.*s =", (int)strcspn(bound, " "), bound), *at = strstr(text, name);
@@ -101,7 +152,8 @@ static enum sw_rc show_bundle(struct sw_job *job, const char *dir, struct sw_buf
       sw_buf_puts(out, "end of the loop\n");
     } else if (file) {
       file += strlen("sdsc_filename=\"");
-      SW_TRY(show_file(job, sw_arena_printf(job->arena, "%s/%.*s", dir, (int)strcspn(file, "\""), file), out));
+      note_operands(job, copy, &moves);
+      SW_TRY(show_file(job, sw_arena_printf(job->arena, "%s/%.*s", dir, (int)strcspn(file, "\""), file), &moves, out));
     }
   }
   return SW_OK;
@@ -137,7 +189,7 @@ int sw_verb_show(struct sw_job *job, int argc, char **argv)
     return sw_rc_exit(sw_fail(job, SW_USAGE, "show: one sdsc_N.json or DIR expected"));
   const char *path = args.operands.v[0];
   struct sw_buf out = {.arena = job->arena};
-  enum sw_rc rc = !stat(path, &s) && S_ISDIR(s.st_mode) ? show_directory(job, path, &out) : show_file(job, path, &out);
+  enum sw_rc rc = !stat(path, &s) && S_ISDIR(s.st_mode) ? show_directory(job, path, &out) : show_file(job, path, NULL, &out);
   int printed = sw_cli_print(job, sw_buf_text(&out), out.n);
   return rc == SW_OK ? printed : sw_rc_exit(rc);
 }

@@ -17,8 +17,9 @@
 
 /* How a storage is touched within loops that are around all ops which touch it. */
 struct local {
-  bool seen, outside, plain;
+  bool seen, outside;
   int writer;               /* first op that touches it, if it writes */
+  int n_writers;
   int n;                    /* loops whose turns find it new, from the outside in */
   int loop[SW_MAX_LEVELS], dim[SW_MAX_LEVELS];
   int64_t count[SW_MAX_LEVELS];
@@ -93,6 +94,7 @@ static void see(struct applier *a, int index, int k)
   const struct sw_storage *s = &a->t->p->storages.v[x->storage];
   struct local *at = &a->local[x->storage];
   int n = k == op->n_in ? first_reduction(op, nest) : nest->n, same = 0;
+  at->n_writers += k == op->n_in;
   if (!at->seen) {
     at->seen = true;
     at->writer = k == op->n_in ? index : -1;
@@ -361,8 +363,17 @@ static bool same_read(const struct sw_op *a, const struct sw_access *x, const st
          !memcmp(x->step, y->step, sizeof *x->step * (size_t)a->n_loops) && x->offset == y->offset;
 }
 
+/* Whether an access leaves nothing out: the rows of zeros behind a matmul's K are read too, though no loop says so. */
+static bool walks_whole(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x)
+{
+  int64_t n = 1;
+  for (int l = 0; l < op->n_loops; l++)
+    n *= x->step[l] ? op->range[l] : 1;
+  return n == sw_storage_elements(s);
+}
+
 /* The copy has a dim for every loop of its reader, also for those that the operand does not depend on: a matrix unit's
- * operand of 128 x 256 is copied 128 times over. */
+ * operand of 128 x 256 is copied 128 times over. One with a value a stick can't have such a dim. */
 static int copy_for_reading(struct applier *a, int index, int k)
 {
   struct sw_program *p = a->t->p;
@@ -370,7 +381,8 @@ static int copy_for_reading(struct applier *a, int index, int k)
   const struct sw_nest *nest = &a->t->nest[index];
   const struct sw_access *x = &whole->in[k];
   struct sw_storage shape;
-  if (!tile_of(a, index, k, &shape))
+  const struct sw_op *old = &a->old_op[index];
+  if (!walks_whole(&a->old_storage[x->storage], old, &old->in[k]) || !tile_of(a, index, k, &shape))
     return -1;
   struct sw_op copy = {.op = SW_OP_IDENTITY, .n_loops = whole->n_loops, .n_written = whole->n_loops, .n_in = 1};
   copy.source = whole->source;
@@ -384,10 +396,13 @@ static int copy_for_reading(struct applier *a, int index, int k)
   struct sw_layout *l = SW_NEW(a->arena, struct sw_layout);
   *l = *shape.layout;
   shape.rank = copy.n_loops;
+  bool repeats = l->stride_map[l->rank - 1] > 0;
   for (int d = 0; d < copy.n_loops; d++) {
+    if (!copy.out.step[d] && (!repeats || l->rank == SW_MAX_DEVICE_RANK))
+      copy.range[d] = 1;
     shape.size[d] = copy.range[d];
     shape.stride[d] = copy.out.step[d];
-    if (shape.stride[d] || l->rank == SW_MAX_DEVICE_RANK)
+    if (shape.stride[d] || copy.range[d] == 1)
       continue;
     memmove(l->device_size + 1, l->device_size, sizeof *l->device_size * (size_t)l->rank);
     memmove(l->stride_map + 1, l->stride_map, sizeof *l->stride_map * (size_t)l->rank);
@@ -454,7 +469,8 @@ static void copy_operands(struct applier *a, int index, struct sw_op *op)
   }
 }
 
-/* A result that leaves the loops is made in a buffer of one tile and copied from there. */
+/* A result that leaves the loops is made in a buffer of one tile and copied from there; one that other ops write too is
+ * not all in that buffer. */
 static bool copy_result(struct applier *a, int index, struct sw_op *op, struct sw_op *copy)
 {
   struct sw_program *p = a->t->p;
@@ -462,7 +478,7 @@ static bool copy_result(struct applier *a, int index, struct sw_op *op, struct s
   const struct sw_nest *nest = &a->t->nest[index];
   int s = op->out.storage;
   struct sw_storage tile;
-  if (a->local[s].n == nest->n || whole->role == SW_ROLE_WRITE || !tile_of(a, index, op->n_in, &tile))
+  if (a->local[s].n == nest->n || a->local[s].n_writers > 1 || whole->role == SW_ROLE_WRITE || !tile_of(a, index, op->n_in, &tile))
     return false;
   const struct sw_storage all = p->storages.v[s];
   *copy = like_result(whole, sw_arena_printf(a->arena, "coarse_tile_copy_%s", all.name));

@@ -18,6 +18,7 @@ diff "$d/want" "$d/got"
 [ "$(grep -c '^loop' "$d/got")" = 2 ] && [ "$(grep -c '^end of the loop' "$d/got")" = 2 ]
 grep -q '^loop %i_1, 4 times:' "$d/got"
 [ "$(grep -c '^sdsc' "$d/got")" = 6 ]
+[ "$(grep -c 'moves on by 65536 bytes with %i_0, 2097152 bytes with %i_1$' "$d/got")" = 4 ]
 rc=0
 "$SW" show "$golden/36_mean_stick_padded" 2>"$d/err" || rc=$?
 [ $rc = 1 ]
