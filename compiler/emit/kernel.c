@@ -1,4 +1,5 @@
 #include "compiler/emit/emit.h"
+#include "compiler/emit/handle.h"
 
 #include "base/map.h"
 #include "compiler/plan/loops.h"
@@ -272,6 +273,11 @@ static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
     const struct sw_normal_symbol *x = &normal.space.v[i];
     *SW_PUSH(a, &spec->space) = (struct sw_spec_symbol){
         .name = sw_arena_printf(a, "%c%d", x->is_new ? 'z' : 'c', x->number), .range = x->range, .split = x->split};
+    if (!x->is_new && x->number == s->op->plan->dynamic_loop - 1) {
+      struct sw_spec_symbol *dynamic = &spec->space.v[i];
+      dynamic->dynamic = s->p->graph->dims.v[s->p->storages.v[s->op->out.storage].dynamic - 1].range.symbol;
+      dynamic->granularity = s->op->plan->granularity;
+    }
   }
   for (int i = 0; i < s->n; i++) {
     struct sw_spec_arg *x = &spec->args.v[i];
@@ -308,6 +314,7 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
   SW_TRY(collect(s));
   spec->origin = op->name;
   spec->source = op->source;
+  spec->debug_handle = sw_debug_handle(s->job, s->p, op);
   spec->op = op_name(s);
   spec->is_reduction = sw_device_op_is_reduction(op->op);
   spec->constants.v = op->constants.v;

@@ -43,6 +43,8 @@ struct sw_storage {
   double pad_fill;
   bool host_only;      /* read and written by host steps only: never laid out */
   bool is_output;      /* named by an entry of program.outputs */
+  int dynamic;         /* 1 + number of the graph's dynamic dim whose smaller sizes fill its first rows only; 0: none */
+  int rows;            /* then the host dim that is a multiple of it */
   /* by compiler/layout */
   const struct sw_layout *layout;
   /* by compiler/plan */
@@ -173,6 +175,7 @@ struct sw_op {
   SW_VEC(struct sw_named_number) conv;      /* op_info.conv_params */
   SW_VEC(int) nodes;                        /* graph nodes it stands for */
   const char *source;
+  int row_loop; /* 1 + the loop over such rows; 0: none */
   /* by compiler/plan */
   const struct sw_op_plan *plan;
 };

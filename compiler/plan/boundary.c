@@ -67,6 +67,8 @@ static int add_twin(struct sw_job *job, struct sw_program *p, int storage, bool 
                               .dtype = s->dtype,
                               .rank = s->rank,
                               .input = -1,
+                              .dynamic = s->dynamic,
+                              .rows = s->rows,
                               .layout = s->layout};
   memcpy(twin->size, s->size, sizeof s->size);
   memcpy(twin->stride, s->stride, sizeof s->stride);

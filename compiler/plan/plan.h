@@ -41,6 +41,8 @@ struct sw_op_plan {
   int64_t split[SW_MAX_LOOPS]; /* slices per loop; product = cores */
   int cores;
   int kernel; /* number of the bundle */
+  int dynamic_loop;    /* 1 + the loop that runs as far as a dynamic size goes, 0: none, all run to the maximum */
+  int64_t granularity; /* of that size; its split divides it */
   const int *order; /* loops as the op spec lists them; NULL: by sw_loop_order */
   const struct sw_relayout *relayout; /* NULL for every other op */
   struct sw_time time;

@@ -126,6 +126,9 @@ static enum sw_lx_reason check_readers(const struct planner *x, int s)
     if (reads_through_index(&x->p->ops.v[l->touch[t].op], s))
       return SW_LX_INDEX_REASON;
   for (int t = 0; t < l->n; t++)
+    if (x->p->ops.v[l->touch[t].op].plan->dynamic_loop)
+      return SW_LX_PARTIAL_REASON; /* it is not known how much of it a core has */
+  for (int t = 0; t < l->n; t++)
     if (!sw_follows_slices(&x->p->ops.v[l->touch[t].op]))
       return SW_LX_NOT_REWRITABLE_REASON;
   if (l->by_host)

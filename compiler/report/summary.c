@@ -74,6 +74,16 @@ static void write_time(const struct sw_report *r, struct sw_buf *out)
                 in_lx, r->plan->lx_peak_bytes, in_pool, r->plan->peak_pool_bytes);
 }
 
+static void write_verdict(const struct sw_verdict *v, struct sw_buf *out)
+{
+  sw_buf_puts(out, "verify      ");
+  if (v->why)
+    sw_buf_printf(out, "%s: %s\n", v->outcome, v->why);
+  else
+    sw_buf_printf(out, "executed on the simulated card with made-up %s: all %d outputs agree with the graph\n",
+                  v->weights_made_up ? "inputs and weights" : "inputs", v->n_outputs);
+}
+
 void sw_report_summary(const struct sw_report *r, struct sw_buf *out)
 {
   sw_buf_printf(out, "status      %s\n", r->status);
@@ -96,6 +106,8 @@ void sw_report_summary(const struct sw_report *r, struct sw_buf *out)
     write_time(r, out);
   if (r->plan)
     sw_buf_printf(out, "kernels     %d\n", r->plan->kernels.n);
+  if (r->verdict && r->options->verify != SW_VERIFY_NEVER)
+    write_verdict(r->verdict, out);
   for (int i = 0; r->program && i < r->program->host_steps.n && i < 8; i++)
     sw_buf_printf(out, "host step   %s: %s\n", r->program->host_steps.v[i].target, r->program->host_steps.v[i].why);
 }
