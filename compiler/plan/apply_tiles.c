@@ -195,9 +195,11 @@ static struct sw_op in_tiles(const struct applier *a, const struct sw_op *op, co
 /* Loops whose tiles have one element are gone. */
 static void drop_single_loops(struct sw_op *op)
 {
-  int kept = 0, written = 0;
+  int kept = 0, written = 0, rows = op->row_loop - 1;
   for (int l = 0; l < op->n_loops; l++) {
     bool keeps = op->range[l] > 1;
+    if (l == rows)
+      op->row_loop = keeps ? kept + 1 : 0;
     for (int v = 0; v < op->n_levels; v++)
       if (op->level[v].cut == l)
         op->level[v].cut = keeps ? kept : SW_CUT_AWAY;
