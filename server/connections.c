@@ -1,7 +1,9 @@
+#define _GNU_SOURCE
 #include "server/connections.h"
 
 #include "server/clock.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,6 +13,8 @@ struct sw_connection {
   int fd;
   enum sw_phase phase;
   double since;
+  void (*gone)(void *);
+  void *waiting; /* in phase work */
 };
 
 struct sw_connections {
@@ -70,6 +74,25 @@ void sw_connection_remove(struct sw_connections *cs, struct sw_connection *c)
   free(c);
 }
 
+void sw_connection_waits(struct sw_connections *cs, struct sw_connection *c, void (*gone)(void *), void *waiting)
+{
+  if (!c)
+    return;
+  pthread_mutex_lock(&cs->lock);
+  c->phase = SW_PHASE_WORK;
+  c->since = sw_now();
+  c->gone = gone;
+  c->waiting = waiting;
+  pthread_mutex_unlock(&cs->lock);
+}
+
+/* Who has closed his side reads no answer. */
+static bool has_gone(const struct sw_connection *c)
+{
+  struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+  return poll(&p, 1, 0) > 0;
+}
+
 void sw_connection_phase(struct sw_connections *cs, struct sw_connection *c, enum sw_phase phase)
 {
   if (!c)
@@ -77,6 +100,7 @@ void sw_connection_phase(struct sw_connections *cs, struct sw_connection *c, enu
   pthread_mutex_lock(&cs->lock);
   c->phase = phase;
   c->since = sw_now();
+  c->gone = NULL;
   pthread_mutex_unlock(&cs->lock);
 }
 
@@ -87,9 +111,15 @@ void sw_connections_tick(struct sw_connections *cs)
                                                                [SW_PHASE_BODY] = (double)l->body_seconds,
                                                                [SW_PHASE_ANSWER] = (double)l->answer_seconds};
   pthread_mutex_lock(&cs->lock);
-  for (struct sw_connection *c = cs->first; c; c = c->next)
+  for (struct sw_connection *c = cs->first; c; c = c->next) {
+    if (c->phase == SW_PHASE_WORK && c->gone && has_gone(c)) {
+      void (*gone)(void *) = c->gone;
+      c->gone = NULL;
+      gone(c->waiting);
+    }
     if (seconds[c->phase] > 0 && now - c->since > seconds[c->phase])
       shutdown(c->fd, SHUT_RDWR); /* its own thread sees the end, and closes it */
+  }
   pthread_mutex_unlock(&cs->lock);
 }
 
