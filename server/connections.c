@@ -6,7 +6,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+
+enum { HALF_SECONDS = 1 }; /* for half a request whose client has gone */
 
 struct sw_connection {
   struct sw_connection *next, *previous;
@@ -86,11 +89,13 @@ void sw_connection_waits(struct sw_connections *cs, struct sw_connection *c, voi
   pthread_mutex_unlock(&cs->lock);
 }
 
-/* Who has closed his side reads no answer. */
+/* The client has closed its side, and all that it sent before was read: while it waits for work, it will read no answer;
+ * before, its request will never be whole. (libmicrohttpd does not see an end that comes together with data.) */
 static bool has_gone(const struct sw_connection *c)
 {
   struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
-  return poll(&p, 1, 0) > 0;
+  int unread = 0;
+  return poll(&p, 1, 0) > 0 && !ioctl(c->fd, FIONREAD, &unread) && !unread;
 }
 
 void sw_connection_phase(struct sw_connections *cs, struct sw_connection *c, enum sw_phase phase)
@@ -117,7 +122,8 @@ void sw_connections_tick(struct sw_connections *cs)
       c->gone = NULL;
       gone(c->waiting);
     }
-    if (seconds[c->phase] > 0 && now - c->since > seconds[c->phase])
+    bool is_half = c->phase <= SW_PHASE_BODY && now - c->since > HALF_SECONDS && has_gone(c);
+    if (is_half || (seconds[c->phase] > 0 && now - c->since > seconds[c->phase]))
       shutdown(c->fd, SHUT_RDWR); /* its own thread sees the end, and closes it */
   }
   pthread_mutex_unlock(&cs->lock);

@@ -5,12 +5,14 @@
 #include "server/http.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,6 +61,17 @@ static struct sw_server *server(void)
   return s ? s : (abort(), NULL);
 }
 
+/* Closes our side once all was read: libmicrohttpd does not see an end that comes together with data, and a deadline would
+ * have to look for it. */
+static void end_behind(int fd)
+{
+  int unread = 1;
+  for (int i = 0; i < 20000 && !ioctl(fd, SIOCOUTQ, &unread) && unread; i++)
+    usleep(20);
+  usleep(20);
+  shutdown(fd, SHUT_WR);
+}
+
 /* Sends while it can, so that neither side waits for the other, and reads all that comes back; the first bytes of it. */
 static void talk(int fd, const uint8_t *data, size_t size, char head[9])
 {
@@ -71,7 +84,7 @@ static void talk(int fd, const uint8_t *data, size_t size, char head[9])
       ssize_t n = send(fd, data + at, size - at, MSG_NOSIGNAL);
       at = n < 0 ? size : at + (size_t)n;
       if (at == size)
-        shutdown(fd, SHUT_WR);
+        end_behind(fd);
     }
     if (!(p.revents & (POLLIN | POLLHUP | POLLERR)))
       continue;
