@@ -2,6 +2,7 @@
 
 #include "compiler/dims.h"
 #include "compiler/emit/opspec.h"
+#include "compiler/fastest.h"
 #include "compiler/report/report.h"
 #include "compiler/self_check.h"
 
@@ -46,6 +47,11 @@ static enum sw_rc pass_choose(struct run *r)
 static enum sw_rc pass_plan(struct run *r)
 {
   SW_TRY(sw_make_plan(r->job, r->o, r->c->program, &r->c->plan));
+  struct sw_planned p = {r->c->program, r->c->choice, r->c->plan};
+  SW_TRY(sw_keep_fastest(r->job, r->o, r->in, r->program, r->c->graph, &p));
+  r->c->program = p.program;
+  r->c->choice = p.choice;
+  r->c->plan = p.plan;
   sw_find_steps_of_dims(r->c->graph, r->c->program);
   return SW_OK;
 }

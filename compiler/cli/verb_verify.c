@@ -26,7 +26,8 @@ struct line {
 struct report {
   const char *model, *mode;
   SW_VEC(struct line) lines;
-  bool agrees;
+  bool agrees, values_made_up;
+  const char *doubt;
 };
 
 static const char *const kinds[] = {"input", "output", "buffer", "changed input"};
@@ -95,6 +96,10 @@ static void put_text(struct sw_buf *b, const struct report *r)
                        " at %.3g times the tolerance\n",
                     l->d.outside, l->d.elements, l->d.max_error, l->d.worst_at, l->d.worst);
   }
+  if (r->values_made_up)
+    sw_buf_puts(b, "inputs are made up, and what is expected is the graph's own meaning\n");
+  if (r->doubt)
+    sw_buf_printf(b, "perhaps no fault: %s\n", r->doubt);
 }
 
 static void put_json(struct sw_buf *b, const struct report *r)
@@ -104,6 +109,8 @@ static void put_json(struct sw_buf *b, const struct report *r)
   sw_jw_kstr(&w, "model", r->model);
   sw_jw_kstr(&w, "mode", r->mode);
   sw_jw_kbool(&w, "agrees", r->agrees);
+  sw_jw_kbool(&w, "values_made_up", r->values_made_up);
+  sw_jw_kstr(&w, "doubt", r->doubt);
   sw_jw_key(&w, "values");
   sw_jw_array(&w);
   for (int i = 0; i < r->lines.n; i++) {
@@ -272,11 +279,13 @@ static enum sw_rc check_sizes(struct sw_job *job, const struct sw_graph *g, cons
 }
 
 static enum sw_rc execute(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
-                          struct report *r)
+                          bool dl16, struct report *r)
 {
   struct sw_verified v;
-  enum sw_rc rc = sw_verify_directory(job, dir, g, io, &v);
+  enum sw_rc rc = sw_verify_directory(job, dir, g, io, dl16, &v);
   r->agrees = rc == SW_OK;
+  r->values_made_up = v.values_made_up;
+  r->doubt = v.doubt;
   for (int i = 0; i < v.outputs.n; i++) {
     const struct sw_verified_output *o = &v.outputs.v[i];
     struct line *l = SW_PUSH(job->arena, &r->lines);
@@ -308,7 +317,7 @@ static int check_structure(struct sw_job *job, const struct sw_cli_args *args)
 
 int sw_verb_verify(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"reference", "structure", "inputs=", "model=", "program=", "dim=", "round", "json", NULL};
+  static const char *const known[] = {"reference", "structure", "dl16", "inputs=", "model=", "program=", "dim=", "round", "json", NULL};
   struct sw_cli_args args = {0};
   if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
     return sw_rc_exit(SW_USAGE);
@@ -336,7 +345,7 @@ int sw_verb_verify(struct sw_job *job, int argc, char **argv)
     sw_verify_make_up_weights(job, g);
   if (rc == SW_OK)
     rc = reference ? evaluate(job, g, io, sw_cli_flag(&args, "round") ? SW_ROUND_DTYPE : SW_ROUND_NONE, &r)
-                   : execute(job, args.operands.v[0], g, io, &r);
+                   : execute(job, args.operands.v[0], g, io, sw_cli_flag(&args, "dl16"), &r);
   if (rc != SW_OK && rc != SW_DIFFERENT)
     return sw_rc_exit(rc);
   struct sw_buf out = {.arena = job->arena};

@@ -1,4 +1,5 @@
 #include "compiler/emit/emit.h"
+#include "compiler/emit/handle.h"
 
 #include "base/map.h"
 #include "compiler/plan/loops.h"
@@ -316,6 +317,7 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
   SW_TRY(collect(s));
   spec->origin = op->name;
   spec->source = op->source;
+  spec->debug_handle = sw_debug_handle(s->job, s->p, op);
   spec->op = op_name(s);
   spec->is_reduction = sw_device_op_is_reduction(op->op);
   spec->constants.v = op->constants.v;

@@ -20,6 +20,7 @@ struct manifest {
   struct sw_files *files;
   struct sw_jw w;
   bool *used; /* storages that appear */
+  int64_t *index_range; /* per storage: what its row numbers stay below, 0: it holds none */
   int n_constants;
 };
 
@@ -58,6 +59,35 @@ static void find_used(struct manifest *m)
   for (int i = 0; i < p->storages.n; i++)
     if (p->storages.v[i].kind == SW_STORAGE_INPUT)
       m->used[i] = true;
+}
+
+/* -- row numbers -- */
+
+static void limit_index(struct manifest *m, int storage, int64_t n)
+{
+  if (n && (!m->index_range[storage] || n < m->index_range[storage]))
+    m->index_range[storage] = n;
+}
+
+static void find_index_of(struct manifest *m, const struct sw_op *op, const struct sw_access *x)
+{
+  if (x->index_input >= 0)
+    limit_index(m, op->in[x->index_input].storage, x->index_range);
+}
+
+/* How many rows there are for the row numbers in a storage; backwards, through their copies. */
+static void find_index_ranges(struct manifest *m)
+{
+  for (int i = m->p->steps.n - 1; i >= 0; i--) {
+    if (m->p->steps.v[i].is_host)
+      continue;
+    const struct sw_op *op = &m->p->ops.v[m->p->steps.v[i].index];
+    find_index_of(m, op, &op->out);
+    for (int k = 0; k < op->n_in; k++)
+      find_index_of(m, op, &op->in[k]);
+    if (op->op == SW_OP_IDENTITY && op->n_in == 1)
+      limit_index(m, op->in[0].storage, m->index_range[op->out.storage]);
+  }
 }
 
 /* -- buffers -- */
@@ -147,6 +177,9 @@ static void write_buffer(struct manifest *m, const struct sw_storage *s)
   sw_layout_json(w, l);
   write_fill(w, s);
   write_rows(m, s, s->rows);
+  int64_t range = m->index_range[s - m->p->storages.v];
+  if (range)
+    sw_jw_kint(w, "index_range", range);
   sw_jw_kint(w, "bytes", l ? sw_layout_bytes(l) : sw_storage_elements(s) * sw_dtype_bytes(s->dtype));
   sw_jw_end_object(w);
 }
@@ -399,7 +432,7 @@ static void write_outputs(struct manifest *m)
   sw_jw_end_array(w);
 }
 
-enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, const struct sw_plan *plan,
+enum sw_rc sw_write_manifest(struct sw_job *job, int64_t lx_bytes, const struct sw_program *p, const struct sw_plan *plan,
                              const struct sw_kernel_specs *kernels, struct sw_files *out)
 {
   struct sw_buf text = {.arena = job->arena};
@@ -409,10 +442,13 @@ enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, con
                        .kernels = kernels,
                        .files = out,
                        .w = {.out = &text, .indent = 1},
-                       .used = SW_NEW_N(job->arena, bool, p->storages.n)};
+                       .used = SW_NEW_N(job->arena, bool, p->storages.n),
+                       .index_range = SW_NEW_N(job->arena, int64_t, p->storages.n)};
   find_used(&m);
+  find_index_ranges(&m);
   sw_jw_object(&m.w);
   sw_jw_kstr(&m.w, "format", "stickwright.manifest/1");
+  sw_jw_kint(&m.w, "lx_bytes", lx_bytes);
   write_symbols(&m);
   sw_jw_key(&m.w, "buffers");
   sw_jw_array(&m.w);

@@ -60,7 +60,7 @@ double sw_extra_ns(const struct sw_program *p, const struct sw_op *op, const str
   double ns = copy_ns(p, op, w, split) * (double)sw_op_turns(op);
   if (op->n_levels)
     ns += underfill_ns(p, op, cost);
-  if (cost->is_matmul || cost->traffic == SW_TRAFFIC_RESTICKIFY)
+  if (cost->is_matmul || cost->rate.traffic == SW_TRAFFIC_RESTICKIFY)
     return ns; /* their own rates know the cores */
   double rate = sw_traffic_rate(cost);
   int cores = (int)sw_split_product(split, w->n_vars);

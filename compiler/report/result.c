@@ -60,11 +60,18 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
     sw_jw_real(w, r->plan->predicted_ns);
   else
     sw_jw_null(w);
+  sw_jw_kreal(w, "host_ns", r->plan ? r->plan->host_ns : 0);
   sw_jw_key(w, "reference_ns");
   if (r->plan)
     sw_jw_real(w, r->plan->reference_ns);
   else
     sw_jw_null(w);
+  sw_jw_kstr(w, "plan_of", r->plan ? r->plan->plan_of : NULL);
+  sw_jw_key(w, "plans");
+  sw_jw_object(w);
+  for (int i = 0; r->plan && i < r->plan->tried.n; i++)
+    sw_jw_kreal(w, r->plan->tried.v[i].name, r->plan->tried.v[i].predicted_ns);
+  sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
 
@@ -171,7 +178,7 @@ static void write_conversions(struct sw_jw *w, const struct sw_report *r)
   sw_jw_end_array(w);
 }
 
-static void write_op_plan(struct sw_jw *w, const struct sw_op *op)
+static void write_op_plan(struct sw_jw *w, const struct sw_op *op, const char *file)
 {
   const struct sw_op_plan *plan = op->plan;
   sw_jw_kints(w, "loops", op->range, op->n_loops);
@@ -191,6 +198,7 @@ static void write_op_plan(struct sw_jw *w, const struct sw_op *op)
   sw_jw_kints(w, "split", plan->split, op->n_loops);
   sw_jw_kint(w, "cores", plan->cores);
   sw_jw_kint(w, "kernel", plan->kernel);
+  sw_jw_kstr(w, "file", file);
   sw_jw_kreal(w, "predicted_ns", plan->time.total);
   sw_jw_key(w, "time");
   sw_jw_object(w);
@@ -201,9 +209,23 @@ static void write_op_plan(struct sw_jw *w, const struct sw_op *op)
   sw_jw_end_object(w);
 }
 
+/* The SuperDSC file of each op: they are numbered in the order of their kernel. NULL without a plan. */
+static const char **files_of_ops(const struct sw_report *r)
+{
+  struct sw_arena *a = r->job->arena;
+  if (!r->plan)
+    return NULL;
+  const char **files = SW_NEW_N(a, const char *, r->program->ops.n);
+  for (int k = 0; k < r->plan->kernels.n; k++)
+    for (int i = 0; i < r->plan->kernels.v[k].ops.n; i++)
+      files[r->plan->kernels.v[k].ops.v[i]] = sw_arena_printf(a, "bundle_%d/sdsc_%d.json", k, i);
+  return files;
+}
+
 static void write_ops(struct sw_jw *w, const struct sw_report *r)
 {
   const struct sw_program *p = r->program;
+  const char **files = files_of_ops(r);
   sw_jw_key(w, "ops");
   sw_jw_array(w);
   for (int i = 0; p && i < p->steps.n; i++) {
@@ -219,7 +241,7 @@ static void write_ops(struct sw_jw *w, const struct sw_report *r)
       sw_jw_str(w, r->graph->nodes.v[op->nodes.v[k]].name);
     sw_jw_end_array(w);
     sw_jw_kstr(w, "source", op->source);
-    write_op_plan(w, op);
+    write_op_plan(w, op, files ? files[p->steps.v[i].index] : NULL);
     sw_jw_end_object(w);
   }
   sw_jw_end_array(w);
@@ -235,6 +257,8 @@ static void write_host_steps(struct sw_jw *w, const struct sw_report *r)
     sw_jw_kstr(w, "name", h->name);
     sw_jw_kstr(w, "op", h->target);
     sw_jw_kstr(w, "why", h->why);
+    if (r->plan)
+      sw_jw_kreal(w, "predicted_ns", sw_host_step_ns(r->program, h));
     sw_jw_end_object(w);
   }
   sw_jw_end_array(w);

@@ -38,6 +38,7 @@ struct dsc_constant {
 
 struct dsc {
   const char *file, *key, *fn; /* "sdsc_3.json", "3_add", "add" */
+  const json_t *handle;        /* debug_handle_; belongs to the job */
   int n_dims;
   const char *dim[DSC_MAX_DIMS];
   int64_t size[DSC_MAX_DIMS], split[DSC_MAX_DIMS], slice[DSC_MAX_DIMS]; /* N_, work slices, ss_ */

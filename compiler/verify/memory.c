@@ -85,6 +85,31 @@ static uint16_t half_bits(double v)
   return (uint16_t)(sign | (whole + ((unsigned)(e + 14) << 10)));
 }
 
+uint16_t sim_dl16_bits(double v)
+{
+  float single = (float)v;
+  uint32_t bits;
+  memcpy(&bits, &single, 4);
+  unsigned sign = bits >> 16 & 0x8000;
+  bits = (bits & 0x7FFFFFFF) + (1u << 13); /* a carry goes to the exponent */
+  int exponent = (int)(bits >> 23) - 127 + 31;
+  unsigned fraction = bits >> 14 & 511;
+  if (isnan(v) || exponent > 63)
+    return (uint16_t)(sign | 0x7FFF);
+  return exponent < 0 ? (uint16_t)sign : (uint16_t)(sign | (unsigned)exponent << 9 | fraction);
+}
+
+double sim_dl16_value(unsigned bits)
+{
+  int exponent = (int)(bits >> 9 & 63), fraction = (int)(bits & 511);
+  double sign = bits & 0x8000 ? -1 : 1;
+  if (!(bits & 0x7FFF))
+    return sign * 0.0;
+  if ((bits & 0x7FFF) == 0x7FFF)
+    return sign * INFINITY;
+  return sign * (512 + fraction) * power(exponent - 31 - 9);
+}
+
 /* e4m3fn: 4 exponent bits with bias 7, no infinity, all ones is NaN. */
 static double fp8_value(unsigned bits)
 {
@@ -149,7 +174,7 @@ enum sim_clash sim_load(struct sim_memory *m, int64_t at, enum sim_format f, uin
   float single;
   int32_t whole;
   switch (f) {
-  case SIM_FP16: memcpy(&half, p, 2), out->v = half_value(half); break;
+  case SIM_FP16: memcpy(&half, p, 2), out->v = m->is_dl16 ? sim_dl16_value(half) : half_value(half); break;
   case SIM_FP32: memcpy(&single, p, 4), out->v = (double)single; break;
   case SIM_INT32: memcpy(&whole, p, 4), out->v = whole; break;
   default: out->v = fp8_value(*p); break;
@@ -166,7 +191,7 @@ enum sim_clash sim_store(struct sim_memory *m, int64_t at, enum sim_format f, ui
   if (v.poison)
     v.v = 0;
   switch (f) {
-  case SIM_FP16: half = half_bits(v.v), memcpy(bits, &half, 2); break;
+  case SIM_FP16: half = m->is_dl16 ? sim_dl16_bits(v.v) : half_bits(v.v), memcpy(bits, &half, 2); break;
   case SIM_FP32: single = (float)v.v, memcpy(bits, &single, 4); break;
   case SIM_INT32:
     whole = v.v >= INT32_MAX ? INT32_MAX : v.v <= INT32_MIN ? INT32_MIN : (int32_t)v.v;

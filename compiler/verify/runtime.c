@@ -18,6 +18,7 @@ struct buffer {
   bool is_loaded;  /* holds values of its source */
   uint64_t digest; /* of its memory when it was loaded */
   double fill;
+  int64_t index_range; /* it holds row numbers below this; 0: it holds none */
   struct sim_memory *memory;
   struct image_host host;
 };
@@ -31,7 +32,9 @@ struct rt {
   struct sw_map by_name, inputs;
   SW_VEC(const struct sw_tensor *) input_tensors;
   const char *bundle; /* folder of the one that runs */
+  bool is_dl16;
   struct sim_sizes sizes;
+  int64_t lx_bytes;
 };
 
 static void wrong(struct rt *r, const char *where, const char *what)
@@ -98,6 +101,7 @@ static void read_buffer(struct rt *r, const json_t *j)
   const json_t *fill = json_object_get(j, "fill");
   b->has_fill = json_is_number(fill);
   b->fill = json_number_value(fill);
+  b->index_range = json_integer_value(json_object_get(j, "index_range"));
   if (!read_layout(r, b, json_object_get(j, "layout")))
     return;
   int64_t bytes = json_integer_value(json_object_get(j, "bytes"));
@@ -123,6 +127,10 @@ struct rt *rt_open(struct sw_job *job, const struct sim_files *files, const stru
   const char *format = json_string_value(json_object_get(r->manifest, "format"));
   if (!format || strcmp(format, "stickwright.manifest/1"))
     wrong(r, "format", "stickwright.manifest/1 expected");
+  const json_t *lx = json_object_get(r->manifest, "lx_bytes");
+  r->lx_bytes = lx ? json_integer_value(lx) : SIM_LX_BYTES;
+  if (r->lx_bytes < 0 || r->lx_bytes > SIM_LX_BYTES)
+    wrong(r, "lx_bytes", "more than a scratchpad has");
   if (!sim_read_sizes(job, r->manifest, &r->sizes))
     return NULL;
   size_t i;
@@ -287,6 +295,7 @@ static bool load_buffer(struct rt *r, struct sw_eval *e, struct buffer *b)
   if (!b->image.layout.rank)
     return true;
   b->memory = sim_memory_new(r->job->arena, b->name, (size_t)image_bytes(&b->image), true);
+  b->memory->is_dl16 = r->is_dl16;
   if (!has_value && !b->has_fill)
     return true;
   if (!has_value) { /* a scalar constant: every lane */
@@ -313,6 +322,26 @@ static bool bundle_file(void *ctx, struct sw_job *job, const char *name, const c
   return r->files->read(r->files->ctx, job, sw_arena_printf(job->arena, "%s/%s", r->bundle, name), text, len);
 }
 
+/* Row numbers that name no row are refused: the card would read elsewhere. */
+static enum sw_rc check_rows(struct rt *r, struct buffer *b)
+{
+  if (!b->index_range)
+    return SW_OK;
+  if (!image_download(r->job->arena, &b->image, b->memory, &b->host)) {
+    wrong(r, b->name, "its layout does not hold each of its elements once");
+    return SW_DIFFERENT;
+  }
+  for (int64_t i = 0; i < b->host.n; i++)
+    if (!b->host.undefined[i] && (b->host.v[i] < 0 || b->host.v[i] >= (double)b->index_range)) {
+      struct sw_fault *f = sw_fault(r->job, SW_INVALID, "%s holds row number %.0f, and there are rows 0 to %" PRId64,
+                                    b->source ? b->source : b->name, b->host.v[i], b->index_range - 1);
+      f->tensor = b->name;
+      f->advice = "row numbers count from 0; negative ones, which PyTorch counts from the end, are not supported";
+      return SW_INVALID;
+    }
+  return SW_OK;
+}
+
 static enum sw_rc launch(struct rt *r, const json_t *step)
 {
   const json_t *names = json_object_get(step, "args"), *symbols = json_object_get(step, "symbols");
@@ -326,6 +355,7 @@ static enum sw_rc launch(struct rt *r, const json_t *step)
         wrong(r, b->name, "a kernel argument without a device layout");
       return SW_DIFFERENT;
     }
+    SW_TRY(check_rows(r, b));
     args[i].memory = b->memory;
   }
   const char *name;
@@ -336,7 +366,7 @@ static enum sw_rc launch(struct rt *r, const json_t *step)
       return SW_DIFFERENT;
     }
   struct sim_files files = {bundle_file, r};
-  return sim_run_bundle(r->job, &files, args, n_args);
+  return sim_run_bundle(r->job, &files, r->lx_bytes, args, n_args);
 }
 
 /* A view's buffer with its host storage up to date. */
@@ -452,6 +482,11 @@ static bool write_tensor(void *ctx, const json_t *view, const struct sw_tensor *
     b->host.undefined[i] = false;
   }
   return !b->memory || image_upload(r->job->arena, &b->image, &b->host, b->has_fill, b->fill, b->memory);
+}
+
+void rt_use_dl16(struct rt *r)
+{
+  r->is_dl16 = true;
 }
 
 enum sw_rc rt_run(struct rt *r)

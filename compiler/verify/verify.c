@@ -13,6 +13,7 @@
 struct expected {
   struct sw_job *job;
   const struct sw_graph *g;
+  bool dl16;
   const struct sw_io *io; /* or NULL: then */
   SW_VEC(struct sim_given) given;
   struct sw_eval *eval;    /* the graph, evaluated in double */
@@ -188,7 +189,7 @@ static bool from_graph(struct expected *x, const char *mutates, int order, const
   for (int64_t i = 0; i < n && v->tensor.cells->real; i++)
     if (isfinite(v->tensor.cells->real[i]))
       most = fmax(most, fabs(v->tensor.cells->real[i]));
-  want->atol = n && v->tensor.cells->real ? fmax(0.02 * most, 4 * own_error(x, value)) : 0;
+  want->atol = n && v->tensor.cells->real ? fmax(0.02 * most, (x->dl16 ? 8 : 4) * own_error(x, value)) : 0;
   if (n && v->tensor.cells->real)
     forgive_overflow(x, value, got, want);
   return true;
@@ -218,13 +219,15 @@ static enum sw_rc compare(struct expected *x, struct rt *r, struct sw_verified *
 }
 
 static enum sw_rc verify(struct sw_job *job, const struct sim_files *files, const struct sw_graph *g,
-                         const struct sw_io *io, struct sw_verified *out)
+                         const struct sw_io *io, bool dl16, struct sw_verified *out)
 {
   memset(out, 0, sizeof *out);
   struct rt *r = rt_open(job, files, g);
   if (!r)
     return job->worst;
-  struct expected x = {.job = job, .g = g, .io = io};
+  if (dl16)
+    rt_use_dl16(r);
+  struct expected x = {.job = job, .g = g, .io = io, .dl16 = dl16};
   give_inputs(&x, r);
   if (!io) {
     out->values_made_up = true;
@@ -245,10 +248,10 @@ static bool from_disk(void *ctx, struct sw_job *job, const char *name, const cha
 }
 
 enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
-                               struct sw_verified *out)
+                               bool dl16, struct sw_verified *out)
 {
   struct sim_files files = {from_disk, (void *)(intptr_t)dir};
-  return verify(job, &files, g, io, out);
+  return verify(job, &files, g, io, dl16, out);
 }
 
 struct in_memory {
@@ -278,5 +281,5 @@ enum sw_rc sw_verify_files(struct sw_job *job, const struct sw_files *files, con
   for (int i = 0; i < files->list.n; i++)
     sw_map_set_str(&m.by_path, files->list.v[i].path, i);
   struct sim_files source = {from_memory, &m};
-  return verify(job, &source, g, io, out);
+  return verify(job, &source, g, io, false, out);
 }

@@ -29,10 +29,10 @@ struct sw_verdict {
   bool weights_made_up;
 };
 
-/* io NULL: inputs are made up. SW_OK when all agrees, SW_DIFFERENT when files break a rule of the machine or an output
+/* io NULL: inputs are made up. dl16: 16-bit floats of the card have its own 9 fraction bits, not half's 10. SW_OK when all agrees, SW_DIFFERENT when files break a rule of the machine or an output
  * differs, SW_UNSUPPORTED when something is not simulated. */
 enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
-                               struct sw_verified *out);
+                               bool dl16, struct sw_verified *out);
 
 /* The same for a directory that was not written yet. */
 struct sw_files;

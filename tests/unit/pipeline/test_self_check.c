@@ -95,7 +95,7 @@ static void values_are_compared(void **state)
   struct sw_compiled c;
   struct spoiler s = {.from = "maximum", .to = "minimum"};
   assert_int_equal(compile(&job, swapped, "auto", &s, &c), SW_INTERNAL);
-  assert_int_equal(s.n_replaced, 3); /* outer key, inner key, opFuncName */
+  assert_int_equal(s.n_replaced, 4); /* outer key, inner key, opFuncName, and in the debug handle */
   assert_non_null(strstr(job.faults.v[0].detail, "differs from the graph's meaning"));
   sw_arena_free(job.arena);
 }
