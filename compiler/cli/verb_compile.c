@@ -87,11 +87,10 @@ static enum sw_rc check(struct sw_job *job, const char *mode, struct sw_compiled
 
 int sw_verb_compile(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"o:output=", "json", "dump-after=", "program=", "pin-file=", "verify=", NULL};
   struct sw_cli_args args = {0};
   struct sw_options o;
   sw_options_init(&o);
-  if (!sw_cli_parse(job, argc, argv, known, &o, &args) || pin_files(job, &args, &o) != SW_OK)
+  if (!sw_cli_parse(job, argc, argv, "compile", &o, &args) || pin_files(job, &args, &o) != SW_OK)
     return sw_rc_exit(job->worst);
   sw_options_settle(&o);
   const char *dump_after = sw_cli_flag(&args, "dump-after"), *dir = sw_cli_flag(&args, "output");
