@@ -95,6 +95,7 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
 {
   struct run r = {job, o, in, out};
   memset(out, 0, sizeof *out);
+  out->files.dir = in->dir;
   enum sw_rc rc = SW_OK;
   for (int i = 0; i < SW_N_PASSES && rc == SW_OK; i++) {
     double start = now();

@@ -106,6 +106,11 @@ int sw_verb_compile(struct sw_job *job, int argc, char **argv)
   enum sw_rc rc = sw_cli_read(job, args.operands.v[0], &in.bytes, &in.len);
   if (rc != SW_OK)
     return sw_rc_exit(rc);
+  bool streams = !strcmp(mode, "never"); /* checking wants the files in memory */
+  if (streams)
+    in.dir = dir ? sw_files_dir(job, dir, "result.json") : sw_files_nowhere(job);
+  if (streams && !in.dir)
+    return sw_rc_exit(job->worst);
   struct sw_compiled c;
   struct sw_buf out = {.arena = job->arena};
   rc = sw_compile(job, &o, &in, dump_after, &out, &c);
@@ -115,7 +120,7 @@ int sw_verb_compile(struct sw_job *job, int argc, char **argv)
   if (rc == SW_OK)
     rc = check(job, mode, &c, &outcome);
   if (rc == SW_OK && dir)
-    rc = sw_files_write(job, &c.files, dir, "result.json");
+    rc = streams ? sw_files_close(job, in.dir) : sw_files_write(job, &c.files, dir, "result.json");
   int printed;
   if (sw_cli_flag(&args, "json")) {
     printed = sw_cli_print(job, c.result, c.result_len);
