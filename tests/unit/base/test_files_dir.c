@@ -44,7 +44,7 @@ static void a_directory_appears_with_its_close(void **state)
   assert_false(is_there(&job, "out/a"));
   assert_null(sw_files_dir(&job, in_place(&job, "out"), "result.json"));
   assert_int_equal(job.worst, SW_IO);
-  unit_free(&job);
+  sw_arena_free(job.arena);
 }
 
 static void nothing_is_left_of_a_set_that_was_not_closed(void **state)
@@ -53,13 +53,13 @@ static void nothing_is_left_of_a_set_that_was_not_closed(void **state)
   struct sw_job job = unit_job();
   struct sw_files fs = {.dir = sw_files_dir(&job, in_place(&job, "never"), "result.json")};
   sw_files_add(&job, &fs, "a/one", "x", 1);
-  unit_free(&job);
+  sw_arena_free(job.arena);
   assert_int_equal(rmdir(place), -1); /* "out" of the test before */
   job = unit_job();
   char *all = sw_arena_printf(job.arena, "rm -r %s/out && rmdir %s", place, place);
   assert_int_equal(system(all), 0); /* nothing else was in there */
   assert_int_equal(mkdir(place, 0700), 0);
-  unit_free(&job);
+  sw_arena_free(job.arena);
 }
 
 static void the_first_fault_of_writing_is_told_by_the_close(void **state)
@@ -72,10 +72,10 @@ static void the_first_fault_of_writing_is_told_by_the_close(void **state)
   sw_files_add(&job, &fs, "three", "x", 1);
   assert_int_equal(sw_files_close(&job, fs.dir), SW_IO);
   assert_non_null(strstr(job.faults.v[0].detail, "bad/one/two: "));
-  unit_free(&job);
+  sw_arena_free(job.arena);
   job = unit_job();
   assert_false(is_there(&job, "bad"));
-  unit_free(&job);
+  sw_arena_free(job.arena);
 }
 
 int main(void)

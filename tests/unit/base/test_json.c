@@ -125,7 +125,7 @@ static void integers_and_escapes_at_their_ends(void **state)
   sw_jw_end_array(&w);
   assert_string_equal(b.p, "[\n  -9223372036854775808,\n  0,\n  [9223372036854775807, -1],\n  \"\",\n  \"\\\"a\\\\b\\\"\",\n"
                            "  \"x\\n\\u00e4y\\u0001\",\n  {}\n]");
-  unit_free(&job);
+  sw_arena_free(job.arena);
 }
 
 int main(void)
