@@ -44,6 +44,8 @@ static const struct option {
     {"lx-placer", CHOICE, FIELD(lx_placer), FIELD(given_lx_placer), "exact|greedy|firstfit|bestfit", 0, 0,
      "how buffers are packed into the scratchpad"},
     {"pool", SWITCH, FIELD(pool), NO_FIELD, "off|on", 0, 0, "intermediates share one pool of memory in a kernel"},
+    {"verify", CHOICE, FIELD(verify), NO_FIELD, "auto|always|never", 0, 0,
+     "execute the program on the simulated card before it is given out; auto: small ones"},
     {"pin", LIST, FIELD(pins), NO_FIELD, "NAME=LAYOUT", 0, 0,
      "fix a layout: order:1,0 or device_size:4,128,64/stride_map:64,256,1"},
     {"dim-max", LIST, FIELD(dim_max), NO_FIELD, "SYMBOL=MAX[:STEP]", 0, 0, "size of a dynamic dim to compile for"},

@@ -10,6 +10,7 @@ enum sw_solver_kind { SW_SOLVER_ILP, SW_SOLVER_ILP_FULL, SW_SOLVER_BEAM, SW_SOLV
 enum sw_objective { SW_OBJECTIVE_TIME, SW_OBJECTIVE_ELEMENTS };
 enum sw_precision { SW_PRECISION_DEVICE, SW_PRECISION_STRICT };
 enum sw_lx_placer { SW_LX_EXACT, SW_LX_GREEDY, SW_LX_FIRSTFIT, SW_LX_BESTFIT };
+enum sw_verify_mode { SW_VERIFY_AUTO, SW_VERIFY_ALWAYS, SW_VERIFY_NEVER };
 
 struct sw_pin_text {
   const char *name, *layout; /* "order:1,0" or "device_size:4,128,64/stride_map:64,256,1" */
@@ -26,6 +27,7 @@ struct sw_options {
   enum sw_objective objective;
   enum sw_precision precision;
   enum sw_lx_placer lx_placer;
+  enum sw_verify_mode verify;
   bool sharing;      /* one copy may serve several readers */
   bool free_weights; /* parameters and constants may be laid out at load time */
   bool lx, pool;

@@ -1,7 +1,10 @@
 #include "compiler/pipeline.h"
 
+#include "compiler/dims.h"
 #include "compiler/emit/opspec.h"
+#include "compiler/fastest.h"
 #include "compiler/report/report.h"
+#include "compiler/self_check.h"
 
 #include <string.h>
 #include <time.h>
@@ -11,6 +14,7 @@ struct run {
   const struct sw_options *o;
   const struct sw_compile_input *in;
   struct sw_compiled *c;
+  const char *program; /* the one of an archive that is compiled */
 };
 
 /* Of an archive with several programs the first one, which is no secret. */
@@ -22,14 +26,17 @@ static enum sw_rc pass_read(struct run *r)
     if (all.names.n > 1)
       sw_warn(r->job, "the archive holds %d programs; this is %s, --program takes another", all.names.n, all.names.v[0]);
   }
-  SW_TRY(sw_graph_read(r->job, "", r->in->bytes, r->in->len,
-                       all.names.n > 1 ? all.names.v[0] : r->in->program, &r->c->graph));
+  r->program = all.names.n > 1 ? all.names.v[0] : r->in->program;
+  SW_TRY(sw_graph_read(r->job, "", r->in->bytes, r->in->len, r->program, &r->c->graph));
   return sw_graph_fix_dims(r->job, r->c->graph, &r->o->dim_max);
 }
 
 static enum sw_rc pass_lower(struct run *r)
 {
-  return sw_lower(r->job, r->o, r->c->graph, &r->c->program);
+  enum sw_rc rc = sw_lower(r->job, r->o, r->c->graph, &r->c->program);
+  if (rc == SW_OK)
+    sw_find_serving_dims(r->job, r->o, r->in, r->program, r->c->graph, r->c->program);
+  return rc;
 }
 
 static enum sw_rc pass_choose(struct run *r)
@@ -39,12 +46,26 @@ static enum sw_rc pass_choose(struct run *r)
 
 static enum sw_rc pass_plan(struct run *r)
 {
-  return sw_make_plan(r->job, r->o, r->c->program, &r->c->plan);
+  SW_TRY(sw_make_plan(r->job, r->o, r->c->program, &r->c->plan));
+  struct sw_planned p = {r->c->program, r->c->choice, r->c->plan};
+  SW_TRY(sw_keep_fastest(r->job, r->o, r->in, r->program, r->c->graph, &p));
+  r->c->program = p.program;
+  r->c->choice = p.choice;
+  r->c->plan = p.plan;
+  sw_find_steps_of_dims(r->c->graph, r->c->program);
+  return SW_OK;
 }
 
 static enum sw_rc pass_emit(struct run *r)
 {
+  if (!sw_self_check_executes(r->o, r->c->program))
+    r->c->files.dir = r->in->dir;
   return sw_emit(r->job, r->o, r->c->program, r->c->plan, &r->c->files);
+}
+
+static enum sw_rc pass_verify(struct run *r)
+{
+  return sw_self_check(r->job, r->o, r->c->program, &r->c->files, &r->c->verdict);
 }
 
 static const struct {
@@ -93,9 +114,8 @@ static void dump_state(const struct run *r, enum sw_pass at, struct sw_buf *out)
 enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const struct sw_compile_input *in,
                       const char *dump_after, struct sw_buf *dump, struct sw_compiled *out)
 {
-  struct run r = {job, o, in, out};
+  struct run r = {.job = job, .o = o, .in = in, .c = out};
   memset(out, 0, sizeof *out);
-  out->files.dir = in->dir;
   enum sw_rc rc = SW_OK;
   for (int i = 0; i < SW_N_PASSES && rc == SW_OK; i++) {
     double start = now();
@@ -110,13 +130,22 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
       return SW_OK;
     }
   }
+  if (out->graph)
+    sw_graph_warn_of_dims(job, out->graph);
   if (rc == SW_OK)
     rc = job->worst; /* a pass must not hide a fault */
   if (rc != SW_OK)
     out->files.list.n = 0;
+  out->files.dir = in->dir;
+  for (int i = 0; in->dir && i < out->files.list.n; i++) /* kept until they were executed */
+    sw_files_add(job, &out->files, out->files.list.v[i].path, out->files.list.v[i].bytes, out->files.list.v[i].len);
+  if (in->dir)
+    out->files.list.n = 0;
   out->status = rc != SW_OK ? sw_rc_slug(rc) : out->choice->status;
   struct sw_buf b = {.arena = job->arena};
-  sw_report_result(&(struct sw_report){job, o, out->status, out->graph, out->program, out->choice, out->plan}, &b);
+  sw_report_result(&(struct sw_report){job, o, out->status, out->graph, out->program, out->choice, out->plan,
+                                        out->verdict.outcome ? &out->verdict : NULL},
+                   &b);
   out->result = sw_buf_text(&b);
   out->result_len = b.n;
   sw_files_add(job, &out->files, "result.json", out->result, out->result_len);

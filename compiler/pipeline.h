@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "compiler/plan/plan.h"
+#include "compiler/verify/verify.h"
 
 /* In order: X(name, what holds behind it). --dump-after, stats.json and docs/architecture.md use these names. */
 #define SW_PASSES(X)                                                                      \
@@ -12,7 +13,8 @@
   X(lower, "one device op per node, views folded into accesses, constants folded")        \
   X(choose, "one layout per storage; conversions and padding inserted")                   \
   X(plan, "core splits, kernels, addresses and predicted times")                          \
-  X(emit, "op specs, SuperDSC and manifest")
+  X(emit, "op specs, SuperDSC and manifest")                                              \
+  X(verify, "a small program was executed and computes what the graph means")
 
 enum sw_pass {
 #define X(name, ensures) SW_PASS_##name,
@@ -36,6 +38,7 @@ struct sw_compiled {
   struct sw_program *program;
   struct sw_choice *choice;
   struct sw_plan *plan;
+  struct sw_verdict verdict; /* outcome NULL: the compile failed before */
   const char *status;     /* of result.json */
   struct sw_files files;  /* the whole directory; only result.json and stats.json when the compile failed */
   const char *result;     /* result.json; always there, faults included */

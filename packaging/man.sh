@@ -50,9 +50,28 @@ daemon_page() {
   "$program" --help | options
   cat <<'END'
 .SH SIGNALS
-SIGTERM and SIGINT: no more is accepted, what waits is answered, exit status 0.
+.TP
+.B SIGTERM, SIGINT
+No more is accepted; work in progress may end for drain\-seconds, or until the second signal; what still waits is answered; exit status 0.
+.TP
+.B SIGHUP
+The config file and the token file are read again and the log file is opened again. If anything is wrong with them, the
+old settings hold. New limits count from then on, except workers, connections, address\-connections, idle\-seconds, cache\-mb,
+store\-mb and what is no limit.
+.SH FILES
+A config file has lines NAME = VALUE with the names of the options; lines that begin with # are comments.
+.SH ENVIRONMENT
+.TP
+.B STATE_DIRECTORY
+Where the store is when no other is named.
+.TP
+.B LISTEN_FDS, LISTEN_PID
+One listening socket may be passed, as systemd does; then the listen option is not used.
+.TP
+.B NOTIFY_SOCKET, WATCHDOG_USEC
+Where READY=1, RELOADING=1, STOPPING=1 and WATCHDOG=1 are told.
 .SH EXIT STATUS
-0 stopped by a signal; 64 usage; 66 no token file; 74 the address or the store can't be used.
+0 stopped by a signal; 64 usage; 66 no token or config file; 74 the address or the store can't be used.
 .SH SEE ALSO
 .BR stickwright (1)
 END

@@ -34,6 +34,18 @@ bool sw_address_parse(const char *text, struct sockaddr_storage *out, bool *loop
   return inet_pton(AF_INET, host, &a->sin_addr) == 1;
 }
 
+unsigned sw_address_of(int fd, struct sockaddr_storage *out, bool *loopback)
+{
+  socklen_t len = sizeof *out;
+  memset(out, 0, sizeof *out);
+  if (getsockname(fd, (struct sockaddr *)out, &len))
+    return 0;
+  char host[64];
+  sw_address_text((struct sockaddr *)out, host, sizeof host);
+  *loopback = !strncmp(host, "127.", 4) || !strcmp(host, "::1");
+  return ntohs(out->ss_family == AF_INET6 ? ((struct sockaddr_in6 *)out)->sin6_port : ((struct sockaddr_in *)out)->sin_port);
+}
+
 void sw_address_text(const struct sockaddr *a, char *out, size_t room)
 {
   const void *bytes = a->sa_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr

@@ -22,6 +22,8 @@ enum MHD_Result sw_send(struct sw_request *q, unsigned status, struct MHD_Respon
   q->status = status;
   MHD_add_response_header(r, "X-Request-Id", q->id);
   MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+  if (atomic_load(&q->server->stopping))
+    MHD_add_response_header(r, "Connection", "close");
   sw_connection_phase(q->server->connections, q->socket, SW_PHASE_ANSWER);
   enum MHD_Result ok = MHD_queue_response(q->connection, status, r);
   MHD_destroy_response(r);

@@ -17,7 +17,7 @@ struct sw_connections {
   pthread_mutex_t lock;
   struct sw_connection *first;
   long n;
-  double seconds[SW_PHASE_EVENTS + 1]; /* 0: no end */
+  const struct sw_limits *limits;
 };
 
 struct sw_connections *sw_connections_new(const struct sw_limits *limits)
@@ -26,9 +26,7 @@ struct sw_connections *sw_connections_new(const struct sw_limits *limits)
   if (!cs)
     return NULL;
   pthread_mutex_init(&cs->lock, NULL);
-  cs->seconds[SW_PHASE_HEADERS] = (double)limits->header_seconds;
-  cs->seconds[SW_PHASE_BODY] = (double)limits->body_seconds;
-  cs->seconds[SW_PHASE_ANSWER] = (double)limits->answer_seconds;
+  cs->limits = limits;
   return cs;
 }
 
@@ -84,10 +82,13 @@ void sw_connection_phase(struct sw_connections *cs, struct sw_connection *c, enu
 
 void sw_connections_tick(struct sw_connections *cs)
 {
-  double now = sw_now();
+  const struct sw_limits *l = cs->limits;
+  const double now = sw_now(), seconds[SW_PHASE_EVENTS + 1] = {[SW_PHASE_HEADERS] = (double)l->header_seconds, /* 0: no end */
+                                                               [SW_PHASE_BODY] = (double)l->body_seconds,
+                                                               [SW_PHASE_ANSWER] = (double)l->answer_seconds};
   pthread_mutex_lock(&cs->lock);
   for (struct sw_connection *c = cs->first; c; c = c->next)
-    if (cs->seconds[c->phase] > 0 && now - c->since > cs->seconds[c->phase])
+    if (seconds[c->phase] > 0 && now - c->since > seconds[c->phase])
       shutdown(c->fd, SHUT_RDWR); /* its own thread sees the end, and closes it */
   pthread_mutex_unlock(&cs->lock);
 }

@@ -11,6 +11,7 @@ enum sw_phase { SW_PHASE_HEADERS, SW_PHASE_BODY, SW_PHASE_WORK, SW_PHASE_ANSWER,
 
 struct sw_connection;
 struct sw_connections;
+/* The limits are borrowed. */
 struct sw_connections *sw_connections_new(const struct sw_limits *limits);
 void sw_connections_free(struct sw_connections *cs);
 

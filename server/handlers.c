@@ -116,6 +116,8 @@ enum MHD_Result sw_post_work(struct sw_request *q)
   q->waiter.deadline = sw_now() + q->seconds;
   sw_connection_phase(s->connections, q->socket, SW_PHASE_WORK);
   const char *who = client(q);
+  q->has_waited = true;
+  atomic_fetch_add(&s->n_waiting, 1);
   MHD_suspend_connection(q->connection); /* before the work can end and resume it */
   if (!sw_queue_join(s->queue, &t, who, &q->waiter)) {
     sw_task_clear(&t);

@@ -7,6 +7,7 @@
 #include "server/disk.h"
 #include "server/server.h"
 #include "server/studies.h"
+#include "server/systemd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -136,6 +137,8 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state, enum
           q->id, q->route ? q->route->method : "-", q->route ? q->route->path : "-", q->status, seconds * 1e3, (int)why);
   sw_metrics_request(s->metrics, route, q->status, seconds);
   sw_connection_phase(s->connections, q->socket, SW_PHASE_HEADERS);
+  if (q->has_waited)
+    atomic_fetch_sub(&s->n_waiting, 1);
   request_free(q);
   *state = NULL;
 }
@@ -173,28 +176,46 @@ static void on_work_end(void *ctx, const struct sw_task *t, struct sw_outcome *o
 static void *watch(void *p)
 {
   struct sw_server *s = p;
-  while (!atomic_load(&s->stopping)) {
+  while (!atomic_load(&s->ended)) {
     nanosleep(&(struct timespec){0, 100000000}, NULL);
     sw_queue_tick(s->queue);
     sw_jobs_tick(s->jobs);
     sw_studies_tick(s->studies);
     sw_connections_tick(s->connections);
+    sw_systemd_alive(sw_now());
   }
   return NULL;
 }
 
-static bool listen_on(struct sw_server *s, const struct sockaddr_storage *address)
+/* At the address, or on a socket that somebody opened for us. */
+static bool listen_on(struct sw_server *s, const struct sockaddr_storage *address, int socket)
 {
   const struct sw_limits *l = &s->limits;
   unsigned flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME;
   if (address->ss_family == AF_INET6)
     flags |= MHD_USE_IPv6;
+  struct MHD_OptionItem where[] = {
+      socket >= 0 ? (struct MHD_OptionItem){MHD_OPTION_LISTEN_SOCKET, socket, NULL}
+                  : (struct MHD_OptionItem){MHD_OPTION_SOCK_ADDR, 0, (void *)(uintptr_t)address},
+      {MHD_OPTION_END, 0, NULL}};
   s->daemon = MHD_start_daemon(
-      flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, address, MHD_OPTION_URI_LOG_CALLBACK, on_line,
-      s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->connections,
-      MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)l->address_connections, MHD_OPTION_CONNECTION_TIMEOUT,
-      (unsigned)l->idle_seconds, MHD_OPTION_END);
+      flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, where, MHD_OPTION_URI_LOG_CALLBACK, on_line, s,
+      MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+      MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+      (unsigned)l->address_connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)l->idle_seconds, MHD_OPTION_END);
   return s->daemon;
+}
+
+/* Where we shall listen; of a socket, where it does. */
+static bool find_address(struct sw_server *s, const struct sw_server_settings *settings, struct sockaddr_storage *address)
+{
+  if (settings->socket >= 0 && sw_address_of(settings->socket, address, &s->loopback))
+    return true;
+  if (settings->socket < 0 && sw_address_parse(settings->listen, address, &s->loopback))
+    return true;
+  fprintf(stderr, "stickwrightd: --listen wants ADDRESS:PORT such as 127.0.0.1:8417 or [::1]:0, \"%s\" found\n",
+          settings->listen);
+  return false;
 }
 
 static bool make_parts(struct sw_server *s, const char *store)
@@ -227,15 +248,15 @@ struct sw_server *sw_server_start(const struct sw_server_settings *settings)
   struct sw_server *s = calloc(1, sizeof *s);
   if (!s)
     return NULL;
-  if (!sw_address_parse(settings->listen, &address, &s->loopback)) {
-    fprintf(stderr, "stickwrightd: --listen wants ADDRESS:PORT such as 127.0.0.1:8417 or [::1]:0, \"%s\" found\n",
-            settings->listen);
+  if (!find_address(s, settings, &address)) {
     free(s);
     return NULL;
   }
-  s->limits = settings->limits;
-  s->token = settings->token;
-  s->aside = settings->aside;
+  s->listening = MHD_INVALID_SOCKET;
+  s->was_passed = settings->socket >= 0;
+  pthread_mutex_init(&s->token_lock, NULL);
+  sw_server_reload(s, settings);
+  s->aside = settings->aside ? strdup(settings->aside) : NULL;
   s->boot = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
   if (!make_parts(s, settings->store)) {
     sw_server_stop(s);
@@ -249,13 +270,14 @@ struct sw_server *sw_server_start(const struct sw_server_settings *settings)
     fprintf(stderr, "{\"studies_resumed\":%d}\n", resumed);
   if (s->disk)
     sw_disk_sweep_bodies(s->disk, needs_body, s);
-  if (!listen_on(s, &address)) {
+  if (!listen_on(s, &address, settings->socket)) {
     fprintf(stderr, "stickwrightd: %s: can't listen: %s\n", settings->listen, strerror(errno));
     sw_server_stop(s);
     return NULL;
   }
   s->is_watched = !pthread_create(&s->watchdog, NULL, watch, s);
-  s->port = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+  const union MHD_DaemonInfo *listening = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_LISTEN_FD);
+  s->port = listening ? sw_address_of(listening->listen_fd, &address, &s->loopback) : 0;
   return s;
 }
 
@@ -264,12 +286,43 @@ unsigned sw_server_port(const struct sw_server *s)
   return s->port;
 }
 
+void sw_server_reload(struct sw_server *s, const struct sw_server_settings *settings)
+{
+#define X(name, value, unit, what) s->limits.name = settings->limits.name;
+  SW_SERVER_LIMITS(X)
+#undef X
+  pthread_mutex_lock(&s->token_lock);
+  snprintf(s->token, sizeof s->token, "%s", settings->token ? settings->token : "");
+  pthread_mutex_unlock(&s->token_lock);
+}
+
+const struct sw_limits *sw_server_limits(const struct sw_server *s)
+{
+  return &s->limits;
+}
+
+void sw_server_drain(struct sw_server *s)
+{
+  if (atomic_exchange(&s->stopping, true) || !s->daemon)
+    return;
+  s->listening = MHD_quiesce_daemon(s->daemon);
+  /* Who comes now is refused at once; at a socket that was passed to us, he waits for the next daemon. */
+  if (s->listening != MHD_INVALID_SOCKET && !s->was_passed)
+    shutdown(s->listening, SHUT_RDWR);
+}
+
+bool sw_server_idle(struct sw_server *s)
+{
+  struct sw_queue_state q = sw_queue_state(s->queue);
+  return !atomic_load(&s->n_waiting) && (s->disk || (!q.waiting && !q.running));
+}
+
 void sw_server_stop(struct sw_server *s)
 {
   if (!s)
     return;
-  atomic_store(&s->stopping, true);
-  MHD_socket listening = s->daemon ? MHD_quiesce_daemon(s->daemon) : MHD_INVALID_SOCKET;
+  sw_server_drain(s);
+  atomic_store(&s->ended, true);
   if (s->is_watched)
     pthread_join(s->watchdog, NULL);
   if (s->jobs)
@@ -285,8 +338,8 @@ void sw_server_stop(struct sw_server *s)
     }
     MHD_stop_daemon(s->daemon);
   }
-  if (listening != MHD_INVALID_SOCKET)
-    close(listening);
+  if (s->listening != MHD_INVALID_SOCKET)
+    close(s->listening);
   sw_studies_free(s->studies);
   sw_jobs_free(s->jobs);
   sw_queue_free(s->queue);
@@ -294,6 +347,8 @@ void sw_server_stop(struct sw_server *s)
   sw_disk_close(s->disk);
   sw_metrics_free(s->metrics);
   sw_connections_free(s->connections);
+  pthread_mutex_destroy(&s->token_lock);
+  free(s->aside);
   free(s);
 }
 

@@ -36,9 +36,8 @@ struct sw_jobs {
   struct sw_queue *queue;
   struct sw_disk *disk;
   struct sw_job_record *newest, *oldest;
-  long n, most;
-  double compile_seconds;
-  size_t body_most;
+  long n;
+  const struct sw_limits *limits;
 };
 
 static const char *const states[] = {"queued", "running", "done", "failed", "cancelled"};
@@ -56,9 +55,7 @@ struct sw_jobs *sw_jobs_new(const struct sw_limits *limits, struct sw_queue *que
   pthread_mutex_init(&js->lock, NULL);
   js->queue = queue;
   js->disk = disk;
-  js->most = limits->jobs;
-  js->compile_seconds = (double)limits->compile_seconds;
-  js->body_most = (size_t)limits->body_mb << 20;
+  js->limits = limits;
   return js;
 }
 
@@ -139,7 +136,7 @@ static void drop_old(struct sw_jobs *js)
 {
   for (;;) {
     pthread_mutex_lock(&js->lock);
-    struct sw_job_record *j = js->n > js->most ? js->oldest : NULL;
+    struct sw_job_record *j = js->n > js->limits->jobs ? js->oldest : NULL;
     while (j && (!has_ended(j) || j->users || j->events.listeners))
       j = j->newer;
     if (j)
@@ -354,9 +351,9 @@ static bool requeue(struct sw_jobs *js, struct sw_job_record *j)
   t.args = malloc(t.args_len + 1);
   if (t.args)
     memcpy(t.args, j->args, t.args_len);
-  t.body = path ? sw_body_load(path, js->body_most) : NULL;
+  t.body = path ? sw_body_load(path, (size_t)js->limits->body_mb << 20) : NULL;
   free(path);
-  j->waiter.deadline = sw_now() + js->compile_seconds;
+  j->waiter.deadline = sw_now() + (double)js->limits->compile_seconds;
   if (j->starts > MAX_STARTS)
     sw_outcome_problem(&o, 500, "internal", "the service ended three times while this job was running");
   else if (!t.body || !t.args)

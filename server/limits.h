@@ -1,4 +1,5 @@
-/* All limits of the daemon in one place: X(name, default, unit, what). --NAME on the command line changes one. */
+/* All limits of the daemon in one place: X(name, default, unit, what). --NAME on the command line changes one, and a new
+ * value in the config file while the daemon runs: so everybody reads them where they are used. */
 #ifndef SW_SERVER_LIMITS_H
 #define SW_SERVER_LIMITS_H
 
@@ -16,6 +17,7 @@
   X(body_seconds, 120, "s", "from the headers to the end of the body")                             \
   X(answer_seconds, 600, "s", "for the client to read an answer")                                  \
   X(idle_seconds, 30, "s", "without a byte on a connection")                                       \
+  X(drain_seconds, 10, "s", "for work to end after SIGTERM; then it is cancelled")                 \
   X(compile_seconds, 300, "s", "for one worker process, and the longest deadline of a request")    \
   X(memory_mb, 4096, "MB", "for one worker process")                                               \
   X(output_mb, 1024, "MB", "result directory of one compile")                                      \
@@ -23,7 +25,7 @@
   X(store_mb, 4096, "MB", "results kept in the store's file; the least recently used go first")
 
 struct sw_limits {
-#define X(name, value, unit, what) long name;
+#define X(name, value, unit, what) _Atomic long name;
   SW_SERVER_LIMITS(X)
 #undef X
 };

@@ -23,7 +23,7 @@ struct sw_flight {
 };
 
 struct sw_queue {
-  struct sw_limits limits;
+  const struct sw_limits *limits;
   sw_on_end *on_end;
   void *ctx;
   pthread_mutex_t lock;
@@ -110,7 +110,7 @@ static void *serve(void *p)
     if (atomic_load(&q->stop))
       sw_outcome_problem(&o, 503, "cancelled", "the service is stopping");
     else
-      sw_worker_run(&f->task, &q->limits, &f->cancel, on_pass, f, &o);
+      sw_worker_run(&f->task, q->limits, &f->cancel, on_pass, f, &o);
     q->on_end(q->ctx, &f->task, &o);
     pthread_mutex_lock(&q->lock);
     unlink_flight(q, f);
@@ -132,7 +132,7 @@ struct sw_queue *sw_queue_new(const struct sw_limits *limits, sw_on_end *on_end,
     free(threads);
     return NULL;
   }
-  q->limits = *limits;
+  q->limits = limits;
   q->on_end = on_end;
   q->ctx = ctx;
   q->threads = threads;
@@ -150,7 +150,7 @@ struct sw_queue *sw_queue_new(const struct sw_limits *limits, sw_on_end *on_end,
 /* A new flight for a task, or NULL when it may not wait. */
 static struct sw_flight *add_locked(struct sw_queue *q, const struct sw_task *t, const char *client)
 {
-  struct sw_flight *f = q->state.waiting < q->limits.queue ? calloc(1, sizeof *f) : NULL;
+  struct sw_flight *f = q->state.waiting < q->limits->queue ? calloc(1, sizeof *f) : NULL;
   if (!f)
     return NULL;
   f->task = *t;

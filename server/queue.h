@@ -25,6 +25,7 @@ struct sw_waiter {
 typedef void sw_on_end(void *ctx, const struct sw_task *, struct sw_outcome *);
 
 struct sw_queue;
+/* The limits are borrowed. */
 struct sw_queue *sw_queue_new(const struct sw_limits *limits, sw_on_end *on_end, void *ctx);
 /* Takes over what the task owns. False when as many are waiting as may wait (or memory is short): then nothing was taken. */
 bool sw_queue_join(struct sw_queue *q, struct sw_task *t, const char *client, struct sw_waiter *w);

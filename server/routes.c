@@ -99,8 +99,13 @@ static bool host_allowed(const struct sw_request *q)
 /* With a token file, everything but the probes of a supervisor needs its token. */
 static bool token_allowed(const struct sw_request *q)
 {
-  const char *token = q->server->token, *given = sw_header(q, "Authorization");
-  if (!token || !strcmp(q->path, "/healthz") || !strcmp(q->path, "/readyz"))
+  struct sw_server *s = q->server;
+  const char *given = sw_header(q, "Authorization");
+  char token[sizeof s->token];
+  pthread_mutex_lock(&s->token_lock);
+  memcpy(token, s->token, sizeof token);
+  pthread_mutex_unlock(&s->token_lock);
+  if (!*token || !strcmp(q->path, "/healthz") || !strcmp(q->path, "/readyz"))
     return true;
   size_t n = strlen(token);
   return given && !strncasecmp(given, "Bearer ", 7) && strlen(given + 7) == n && !CRYPTO_memcmp(given + 7, token, n);
@@ -251,13 +256,16 @@ bool sw_refuse_early(struct sw_request *q, enum MHD_Result *answered)
         q->route = &sw_routes[i];
     }
   if (!host_allowed(q)) {
-    *answered = sw_send_problem(q, 421, "host", q->server->loopback ? "this service answers to one Host: localhost, 127.0.0.1 or [::1]" : "more than one Host", NULL);
+    const char *why = q->server->loopback ? "this service answers to one Host: localhost, 127.0.0.1 or [::1]" : "more than one Host";
+    *answered = sw_send_problem(q, 421, "host", why, NULL);
   } else if (!token_allowed(q)) {
     *answered = sw_send_problem(q, 401, "token", "Authorization: Bearer with the service's token expected", NULL);
   } else if (!allow.n) {
     *answered = sw_send_problem(q, 404, "not-found", "there is no such path; GET /openapi.yaml lists them", NULL);
   } else if (!q->route) {
     *answered = sw_send_problem(q, 405, "method", sw_buf_text(&allow), NULL);
+  } else if (q->route->verb && atomic_load(&q->server->stopping)) {
+    *answered = sw_send_problem(q, 503, "cancelled", "the service is stopping", NULL);
   } else {
     return q->route->verb && refuse_work(q, answered);
   }

@@ -23,12 +23,16 @@ struct sw_server {
   struct sw_studies *studies;
   struct sw_metrics *metrics;
   struct sw_connections *connections;
-  const char *token, *aside;
+  pthread_mutex_t token_lock;
+  char token[256]; /* "": none is asked for */
+  char *aside;
   unsigned port;
-  bool loopback;
-  atomic_bool stopping;
+  bool loopback, was_passed; /* the socket */
+  MHD_socket listening; /* after sw_server_drain */
+  atomic_bool stopping, ended; /* no more work is taken; nothing is watched any more */
   pthread_t watchdog;
   bool is_watched;
+  atomic_int n_waiting; /* requests that wait for work, up to the end of their answers */
   atomic_uint_fast64_t n_requests;
   uint64_t boot; /* makes request ids differ between runs */
 };
@@ -59,7 +63,7 @@ struct sw_request {
   bool wants_zip, wants_job;
   struct sw_waiter waiter;
   struct sw_outcome done;
-  bool is_done, is_busy;
+  bool is_done, is_busy, has_waited;
 };
 
 typedef enum MHD_Result sw_handler(struct sw_request *q);

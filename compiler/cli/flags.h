@@ -9,8 +9,7 @@
   X(compile, 0, "json", NULL, "print result.json in place of the summary")                                              \
   X(compile, 0, "program", "NAME", "which one of an archive with several programs")                                     \
   X(compile, 0, "pin-file", "FILE", "pins as JSON: {NAME: {device_size, stride_map}} or {NAME: \"order:1,0\"}")         \
-  X(compile, 0, "verify", "auto|always|never", "execute the result on the simulated card and compare (never)")          \
-  X(compile, 0, "dump-after", "PASS", "print the state behind a pass: read, lower, choose, plan or emit")               \
+  X(compile, 0, "dump-after", "PASS", "print the state behind a pass: read, lower, choose, plan, emit")               \
   X(inspect, 0, "json", NULL, "print what was read as JSON")                                                            \
   X(inspect, 0, "text", NULL, "print the graph in the text form, which can be edited and compiled")                     \
   X(inspect, 0, "program", "NAME", "which one of an archive with several programs")                                     \
@@ -27,6 +26,8 @@
   X(verify, 0, "model", "MODEL", "the graph to compare with")                                                           \
   X(verify, 0, "inputs", "IO.json", "inputs, and expected outputs where there are some")                                \
   X(verify, 0, "program", "NAME", "which one of an archive with several programs")                                      \
+  X(verify, 0, "dim", "SYMBOL=SIZE", "run a smaller size of a dynamic dim that the program serves")                     \
+  X(verify, 0, "dl16", NULL, "execute with the card's own 16-bit floats")                                               \
   X(verify, 0, "reference", NULL, "evaluate a model on the host; no result directory is read")                          \
   X(verify, 0, "round", NULL, "with --reference: round as the device does")                                             \
   X(verify, 0, "structure", NULL, "check files alone, by the schema and the rules between their parts")                 \

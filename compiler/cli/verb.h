@@ -12,7 +12,7 @@
     "the assignment problem alone", 1)                                                                             \
   X(place, "PROBLEM.json|.csv [--placer NAME] [--capacity BYTES] [--json]", "the scratchpad problem alone", 1)                                        \
   X(emit, "OPSPEC.json -o DIR", "op specs to SuperDSC", 1)                                                         \
-  X(verify, "DIR [--model MODEL] [--inputs IO.json] [--json], or --reference MODEL --inputs IO.json [--round] [--json], or --structure PATH...", \
+  X(verify, "DIR [--model MODEL] [--inputs IO.json] [--dim SYMBOL=SIZE] [--json], or --reference MODEL --inputs IO.json [--round] [--json], or --structure PATH...", \
     "checks and executes a result directory; --reference: evaluates a model; --structure: checks files alone", 1)  \
   X(compare, "MODEL... [OPTIONS]", "the same graph under several solvers and profiles", 1)                         \
   X(explain, "DIR NAME... [--json]", "why a storage has its layout, a conversion its place", 1)                               \

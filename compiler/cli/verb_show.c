@@ -1,8 +1,10 @@
-/* stickwright show FILE.json|DIR: what a SuperDSC file, a bundle or a result directory does, in plain words. */
+/* stickwright show FILE.json|DIR: what a SuperDSC file, a bundle or a result directory does, in plain words. With the
+ * bundle.mlir beside a file, its symbols are arguments and their bytes; with the manifest above that, buffers by name. */
 #include "compiler/cli/verb.h"
 
 #include "base/buf.h"
-#include "compiler/verify/dsc.h"
+#include "base/files.h"
+#include "compiler/verify/bundle.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,23 +29,63 @@ static void show_dims(const struct dsc *d, struct sw_buf *out)
   }
 }
 
-/* "tensor 1 (input): fp16 in LX at byte 1024, sticks along out, innermost first: mb, out" */
-static void show_tensor(const struct dsc *d, int i, struct sw_buf *out)
+/* What is around a file. */
+struct context {
+  const struct sim_seen *seen; /* NULL: no bundle */
+  const json_t *args;          /* names of buffers by argument, or NULL */
+};
+
+static const struct sim_symbol_seen *symbol(const struct context *c, int64_t id)
 {
-  const struct dsc_tensor *t = &d->tensor[i];
-  sw_buf_printf(out, "  tensor %d (%s): %s ", i, i == d->out ? "output" : t->is_index ? "row numbers" : "input", formats[t->format]);
-  int64_t least = t->start[0], most = t->start[0];
-  for (int c = 0; c < d->n_cores; c++) {
-    least = t->start[c] < least ? t->start[c] : least;
-    most = t->start[c] > most ? t->start[c] : most;
+  for (int i = 0; c->seen && i < c->seen->n; i++)
+    if (c->seen->symbols[i].id == id)
+      return &c->seen->symbols[i];
+  return NULL;
+}
+
+/* "in HBM, argument 1 (y) at bytes 0 to 6144 by core" */
+static void show_place(const struct context *c, const struct dsc *d, const struct dsc_tensor *t, struct sw_buf *out)
+{
+  const struct sim_symbol_seen *first = symbol(c, t->start[0]);
+  int64_t least = INT64_MAX, most = INT64_MIN;
+  for (int i = 0; i < d->n_cores; i++) {
+    const struct sim_symbol_seen *s = symbol(c, t->start[i]);
+    int64_t at = t->is_lx || !s ? t->start[i] : s->offset;
+    least = at < least ? at : least;
+    most = at > most ? at : most;
   }
   if (t->is_lx)
     sw_buf_printf(out, "in LX at byte %" PRId64, least);
-  else if (least == most)
+  else if (!first && least == most)
     sw_buf_printf(out, "in HBM at symbol %" PRId64 ", the same for all cores", least);
-  else
+  else if (!first)
     sw_buf_printf(out, "in HBM at symbols %" PRId64 " to %" PRId64, most, least);
-  sw_buf_printf(out, ", sticks of %" PRId64 " along %s; innermost first:", t->e, d->dim[t->stick]);
+  else {
+    if (first->argument == SIM_POOL)
+      sw_buf_puts(out, "in the pool");
+    else if (first->argument == SIM_NUMBER)
+      sw_buf_puts(out, "at an address without a base");
+    else
+      sw_buf_printf(out, "in HBM, argument %d", first->argument);
+    const char *name = first->argument < 0 ? NULL : json_string_value(json_array_get(c->args, (size_t)first->argument));
+    if (name)
+      sw_buf_printf(out, " (%s)", name);
+    if (least == most)
+      sw_buf_printf(out, " at byte %" PRId64 "%s", least, d->n_cores > 1 ? " for all cores" : "");
+    else
+      sw_buf_printf(out, " at bytes %" PRId64 " to %" PRId64 " by core", least, most);
+  }
+}
+
+static void show_tensor(const struct context *c, const struct dsc *d, int i, struct sw_buf *out)
+{
+  const struct dsc_tensor *t = &d->tensor[i];
+  sw_buf_printf(out, "  tensor %d (%s): %s ", i, i == d->out ? "output" : t->is_index ? "row numbers" : "input", formats[t->format]);
+  show_place(c, d, t, out);
+  sw_buf_printf(out, ", sticks of %" PRId64 " along %s", t->e, d->dim[t->stick]);
+  if (t->rows_dim >= 0)
+    sw_buf_printf(out, " by %" PRId64 " of %s", t->rows, d->dim[t->rows_dim]);
+  sw_buf_puts(out, "; innermost first:");
   for (int k = 0; k < t->n; k++) {
     int dim = t->order[k];
     sw_buf_printf(out, "%s %s", k ? "," : "", d->dim[dim]);
@@ -56,24 +98,99 @@ static void show_tensor(const struct dsc *d, int i, struct sw_buf *out)
   }
   if (t->is_value)
     sw_buf_printf(out, "; rows by tensor %d", t->related);
+  const struct sim_symbol_seen *s = symbol(c, t->start[0]);
+  for (int l = 0; s && l < c->seen->n_loops; l++)
+    if (s->move[l])
+      sw_buf_printf(out, "; %+" PRId64 " bytes a round of loop %d", s->move[l], l);
   sw_buf_puts(out, "\n");
+}
+
+/* "from model.py:7, node y (aten.add.Tensor), op y" */
+static void show_origin(const json_t *handle, struct sw_buf *out)
+{
+  const json_t *source = json_object_get(handle, "source"), *chain = json_object_get(handle, "ir_chain");
+  const char *aten = json_string_value(json_object_get(handle, "aten_op"));
+  size_t n = json_array_size(chain);
+  if (!n)
+    return;
+  sw_buf_puts(out, "  from");
+  if (json_is_object(source))
+    sw_buf_printf(out, " %s:%" JSON_INTEGER_FORMAT ",", json_string_value(json_object_get(source, "file")),
+                  json_integer_value(json_object_get(source, "start_line")));
+  for (size_t i = 0; i + 1 < n; i++)
+    sw_buf_printf(out, " node %s%s", json_string_value(json_array_get(chain, i)), i + 2 == n && !aten ? "," : "");
+  if (aten)
+    sw_buf_printf(out, " (%s),", aten);
+  sw_buf_printf(out, " op %s\n", json_string_value(json_array_get(chain, n - 1)));
+}
+
+static void show_op(const struct context *c, const struct dsc *d, struct sw_buf *out)
+{
+  sw_buf_printf(out, "%s: %s on %d core%s\n", d->file, d->fn, d->n_cores, d->n_cores == 1 ? "" : "s");
+  show_origin(d->handle, out);
+  show_dims(d, out);
+  for (int i = 0; i < d->n_tensors; i++)
+    show_tensor(c, d, i, out);
+  for (int i = 0; i < d->n_constants; i++)
+    sw_buf_printf(out, "  constant %s: %g\n", d->constant[i].name, d->constant[i].value);
+}
+
+static bool from_disk(void *ctx, struct sw_job *job, const char *name, const char **text, size_t *len)
+{
+  return sw_file_read(job, sw_arena_printf(job->arena, "%s/%s", (const char *)ctx, name), (size_t)1 << 31, text, len) == SW_OK;
+}
+
+static bool exists(const char *path)
+{
+  struct stat s;
+  return !stat(path, &s);
+}
+
+/* The arguments of a bundle by the manifest of the directory above it; NULL: there is none. */
+static const json_t *arguments(struct sw_job *job, const char *dir)
+{
+  char *path = sw_arena_printf(job->arena, "%s/../manifest.json", dir), *real = realpath(dir, NULL);
+  char *own = real ? sw_arena_strdup(job->arena, real) : sw_arena_strdup(job->arena, dir);
+  free(real);
+  const char *text, *slash = strrchr(own, '/');
+  size_t len, i;
+  json_t *manifest, *step;
+  if (!exists(path) || sw_file_read(job, path, (size_t)1 << 31, &text, &len) != SW_OK ||
+      !(manifest = sw_json_parse(job, "manifest.json", text, len, 100000000)))
+    return NULL;
+  json_array_foreach (json_object_get(manifest, "steps"), i, step) {
+    const char *kernel = json_string_value(json_object_get(step, "kernel"));
+    if (kernel && !strcmp(kernel, slash ? slash + 1 : own))
+      return json_object_get(step, "args");
+  }
+  return NULL;
+}
+
+static enum sw_rc describe(struct sw_job *job, const char *dir, struct sim_seen_list *out)
+{
+  return sim_describe_bundle(job, &(struct sim_files){from_disk, (void *)(intptr_t)dir}, out);
 }
 
 static enum sw_rc show_file(struct sw_job *job, const char *path, struct sw_buf *out)
 {
-  const char *text, *slash = strrchr(path, '/');
+  const char *text, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  char *dir = slash ? sw_arena_strndup(job->arena, path, (size_t)(slash - path)) : sw_arena_strdup(job->arena, ".");
   size_t len;
+  if (exists(sw_arena_printf(job->arena, "%s/bundle.mlir", dir))) {
+    struct sim_seen_list seen = {0};
+    SW_TRY(describe(job, dir, &seen));
+    for (int i = 0; i < seen.list.n; i++)
+      if (!strcmp(seen.list.v[i].d->file, name)) {
+        show_op(&(struct context){&seen.list.v[i], arguments(job, dir)}, seen.list.v[i].d, out);
+        return SW_OK;
+      }
+  }
   SW_TRY(sw_cli_read(job, path, &text, &len));
   const struct sim_form *form = sim_form_new(job);
-  const struct dsc *d = form ? dsc_read(job, form, slash ? slash + 1 : path, text, len) : NULL;
+  const struct dsc *d = form ? dsc_read(job, form, name, text, len) : NULL;
   if (!d)
     return job->worst;
-  sw_buf_printf(out, "%s: %s on %d core%s\n", d->file, d->fn, d->n_cores, d->n_cores == 1 ? "" : "s");
-  show_dims(d, out);
-  for (int i = 0; i < d->n_tensors; i++)
-    show_tensor(d, i, out);
-  for (int i = 0; i < d->n_constants; i++)
-    sw_buf_printf(out, "  constant %s: %g\n", d->constant[i].name, d->constant[i].value);
+  show_op(&(struct context){0}, d, out);
   return SW_OK;
 }
 
@@ -82,7 +199,10 @@ static enum sw_rc show_bundle(struct sw_job *job, const char *dir, struct sw_buf
 {
   const char *text;
   size_t len;
-  int open = 0; /* loops */
+  int open = 0, next = 0; /* loops, executes */
+  struct sim_seen_list seen = {0};
+  SW_TRY(describe(job, dir, &seen));
+  const json_t *args = arguments(job, dir);
   SW_TRY(sw_cli_read(job, sw_arena_printf(job->arena, "%s/bundle.mlir", dir), &text, &len));
   for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
     const char *end = strchr(line, '\n'), *s = line + strspn(line, " \t");
@@ -94,23 +214,17 @@ static enum sw_rc show_bundle(struct sw_job *job, const char *dir, struct sw_buf
     } else if (!strncmp(copy, "scf.for ", 8) && bound) {
       char *name = sw_arena_printf(job->arena, "%.*s =", (int)strcspn(bound, " "), bound), *at = strstr(text, name);
       const char *count = at ? strstr(at, "constant ") : NULL;
-      sw_buf_printf(out, "loop %.*s, %ld times:\n", (int)strcspn(copy + 8, " "), copy + 8, count ? atol(count + 9) : 0L);
-      open++;
+      sw_buf_printf(out, "loop %d (%.*s), %ld times:\n", open++, (int)strcspn(copy + 8, " "), copy + 8,
+                    count ? atol(count + 9) : 0L);
     } else if (*copy == '}' && open) {
       open--;
       sw_buf_puts(out, "end of the loop\n");
     } else if (file) {
-      file += strlen("sdsc_filename=\"");
-      SW_TRY(show_file(job, sw_arena_printf(job->arena, "%s/%.*s", dir, (int)strcspn(file, "\""), file), out));
+      show_op(&(struct context){&seen.list.v[next], args}, seen.list.v[next].d, out);
+      next++;
     }
   }
   return SW_OK;
-}
-
-static bool exists(const char *path)
-{
-  struct stat s;
-  return !stat(path, &s);
 }
 
 /* A bundle's own directory, or all bundles of a result directory. */

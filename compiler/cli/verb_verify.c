@@ -9,6 +9,7 @@
 #include "compiler/verify/verify.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What an evaluation may hold at a time. */
@@ -25,7 +26,8 @@ struct line {
 struct report {
   const char *model, *mode;
   SW_VEC(struct line) lines;
-  bool agrees;
+  bool agrees, values_made_up;
+  const char *doubt;
 };
 
 static const char *const kinds[] = {"input", "output", "buffer", "changed input"};
@@ -94,6 +96,10 @@ static void put_text(struct sw_buf *b, const struct report *r)
                        " at %.3g times the tolerance\n",
                     l->d.outside, l->d.elements, l->d.max_error, l->d.worst_at, l->d.worst);
   }
+  if (r->values_made_up)
+    sw_buf_puts(b, "inputs are made up, and what is expected is the graph's own meaning\n");
+  if (r->doubt)
+    sw_buf_printf(b, "perhaps no fault: %s\n", r->doubt);
 }
 
 static void put_json(struct sw_buf *b, const struct report *r)
@@ -103,6 +109,8 @@ static void put_json(struct sw_buf *b, const struct report *r)
   sw_jw_kstr(&w, "model", r->model);
   sw_jw_kstr(&w, "mode", r->mode);
   sw_jw_kbool(&w, "agrees", r->agrees);
+  sw_jw_kbool(&w, "values_made_up", r->values_made_up);
+  sw_jw_kstr(&w, "doubt", r->doubt);
   sw_jw_key(&w, "values");
   sw_jw_array(&w);
   for (int i = 0; i < r->lines.n; i++) {
@@ -145,27 +153,75 @@ static enum sw_rc evaluate(struct sw_job *job, const struct sw_graph *g, const s
   return r->agrees ? SW_OK : SW_DIFFERENT;
 }
 
-/* -- dynamic dims: what was compiled is for one size of each -- */
+/* -- dynamic dims: what was compiled is for one size of each, or for all up to it -- */
+
+/* The size that an input file has for a dim, or `otherwise`. */
+static int64_t size_in_file(const struct sw_graph *g, const struct sw_io *io, const json_t *serves, int64_t otherwise)
+{
+  const char *input = json_string_value(json_object_get(serves, "input"));
+  int dim = (int)json_integer_value(json_object_get(serves, "dim")), order = 0;
+  for (int i = 0; io && input && i < g->inputs.n; i++) {
+    const struct sw_input *in = &g->inputs.v[i];
+    if (in->kind != SW_INPUT_USER && in->kind != SW_INPUT_CONSTANT)
+      continue;
+    for (int k = 0; !strcmp(in->name, input) && k < io->values.n; k++) {
+      const struct sw_io_value *v = &io->values.v[k];
+      if (v->role == SW_IO_INPUT && v->order == order && v->value.kind == SW_TENSOR && dim < v->value.tensor.rank)
+        return v->value.tensor.size[dim];
+    }
+    order++;
+  }
+  return otherwise;
+}
+
+/* Of a dim that serves several sizes the one that is run: of option dim, of the inputs, else the largest. */
+static int64_t size_to_run(struct sw_job *job, const struct sw_graph *g, const struct sw_io *io, const char *symbol,
+                           const json_t *serves, int64_t size, const char *option)
+{
+  size_t n = strlen(symbol);
+  if (!serves)
+    return size;
+  int64_t run = size_in_file(g, io, serves, size);
+  if (option && !strncmp(option, symbol, n) && option[n] == '=')
+    run = strtoll(option + n + 1, NULL, 10);
+  int64_t min = json_integer_value(json_object_get(serves, "min")), step = json_integer_value(json_object_get(serves, "step"));
+  if (run < min || run > size || (step > 1 && run % step)) {
+    struct sw_fault *f = sw_fault(job, SW_INVALID, "%s is %" PRId64 " here, the program serves %" PRId64 " to %" PRId64
+                                  " in steps of %" PRId64, symbol, run, min, size, step);
+    f->has_limit = true;
+    f->value = run;
+    f->limit = run < min ? min : size;
+    f->advice = sw_arena_printf(job->arena, "compile with --dim-max %s=%" PRId64, symbol, run);
+  }
+  return run;
+}
 
 /* Gives the graph the sizes that the directory was compiled for, as its result.json says. */
-static enum sw_rc fix_dims(struct sw_job *job, const char *dir, struct sw_graph *g)
+static enum sw_rc fix_dims(struct sw_job *job, const char *dir, struct sw_graph *g, const struct sw_io *io,
+                           const char *option)
 {
   const char *text, *path = sw_arena_printf(job->arena, "%s/result.json", dir), *symbol;
   size_t len;
   struct sw_texts sizes = {0};
   sw_graph_find_dims(job, g);
   if (!g->dims.n)
-    return SW_OK;
+    return option ? sw_fail(job, SW_USAGE, "option dim: the graph has no dynamic dim") : SW_OK;
   SW_TRY(sw_file_read(job, path, MAX_RESULT, &text, &len));
   const json_t *root = sw_json_parse(job, path, text, len, MAX_RESULT), *size;
   if (!root)
     return job->worst;
-  json_object_foreach(json_object_get(json_object_get(root, "input"), "dims"), symbol, size)
-    *SW_PUSH(job->arena, &sizes) = sw_arena_printf(job->arena, "%s=%" JSON_INTEGER_FORMAT, symbol, json_integer_value(size));
+  const json_t *input = json_object_get(root, "input"), *serves = json_object_get(input, "sizes");
+  size_t n = option ? strcspn(option, "=") : 0;
+  if (option && (!option[n] || !json_object_get(serves, sw_arena_strndup(job->arena, option, n))))
+    return sw_fail(job, SW_USAGE, "option dim: \"%.100s\" is no SYMBOL=SIZE of a dim that serves several sizes", option);
+  json_object_foreach(json_object_get(input, "dims"), symbol, size)
+    *SW_PUSH(job->arena, &sizes) =
+        sw_arena_printf(job->arena, "%s=%" PRId64, symbol,
+                        size_to_run(job, g, io, symbol, json_object_get(serves, symbol), json_integer_value(size), option));
   if (sizes.n != g->dims.n)
     return sw_fail(job, SW_INVALID, "%s is for %d dynamic dims, %s has %d: not the same model", path, sizes.n,
                    g->name, g->dims.n);
-  return sw_graph_fix_dims(job, g, &sizes);
+  return job->worst != SW_OK ? job->worst : sw_graph_fix_dims(job, g, &sizes);
 }
 
 /* Inputs of another size than the program is for: which option would make one that fits. */
@@ -223,11 +279,13 @@ static enum sw_rc check_sizes(struct sw_job *job, const struct sw_graph *g, cons
 }
 
 static enum sw_rc execute(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
-                          struct report *r)
+                          bool dl16, struct report *r)
 {
   struct sw_verified v;
-  enum sw_rc rc = sw_verify_directory(job, dir, g, io, &v);
+  enum sw_rc rc = sw_verify_directory(job, dir, g, io, dl16, &v);
   r->agrees = rc == SW_OK;
+  r->values_made_up = v.values_made_up;
+  r->doubt = v.doubt;
   for (int i = 0; i < v.outputs.n; i++) {
     const struct sw_verified_output *o = &v.outputs.v[i];
     struct line *l = SW_PUSH(job->arena, &r->lines);
@@ -279,14 +337,14 @@ int sw_verb_verify(struct sw_job *job, int argc, char **argv)
     rc = sw_io_read(job, inputs, &io);
   const struct before *before = rc == SW_OK ? remember(job, g) : NULL;
   if (rc == SW_OK && !reference)
-    rc = fix_dims(job, args.operands.v[0], g);
+    rc = fix_dims(job, args.operands.v[0], g, io, sw_cli_flag(&args, "dim"));
   if (rc == SW_OK && !reference && io)
     rc = check_sizes(job, g, io, before);
   if (rc == SW_OK && !reference && !inputs)
     sw_verify_make_up_weights(job, g);
   if (rc == SW_OK)
     rc = reference ? evaluate(job, g, io, sw_cli_flag(&args, "round") ? SW_ROUND_DTYPE : SW_ROUND_NONE, &r)
-                   : execute(job, args.operands.v[0], g, io, &r);
+                   : execute(job, args.operands.v[0], g, io, sw_cli_flag(&args, "dl16"), &r);
   if (rc != SW_OK && rc != SW_DIFFERENT)
     return sw_rc_exit(rc);
   struct sw_buf out = {.arena = job->arena};

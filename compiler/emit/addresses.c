@@ -41,6 +41,45 @@ static int slot(const struct sw_sdsc *s, int core, enum sw_label d)
   return s->slot[core * (int)SW_N_LABELS + (int)d];
 }
 
+/* Cores of a dynamic dim start where the parts of the cores before them end, as far as the size of the run goes: then
+ * the address grows with the size. Worked number: 256 rows of 128 bytes on 32 cores, core 1 starts size / 32 rows behind
+ * core 0, that is 4 bytes for every one of the size. */
+static const struct sw_sdsc_dynamic *split_size(const struct sw_sdsc *s, const struct sw_sdsc_tensor *t)
+{
+  for (int i = 0; i < s->dynamics.n; i++) {
+    const struct sw_sdsc_dynamic *d = &s->dynamics.v[i];
+    if (s->split[d->dim] > 1 && t->scale[d->dim] > 0 && sw_labels_has(&t->order, d->dim))
+      return d;
+  }
+  return NULL;
+}
+
+static enum sw_rc find_rows(struct sw_job *job, const struct sw_sdsc *s, struct sw_sdsc_tensor *t, int i)
+{
+  const struct sw_sdsc_dynamic *d = t->arg->alloc == SW_ALLOC_LX ? NULL : split_size(s, t);
+  t->rows = SW_NEW_N(job->arena, int64_t, s->cores);
+  if (d && d->granularity % s->split[d->dim]) {
+    sw_sdsc_fault(job, s, SW_UNSUPPORTED, i,
+                  sw_arena_printf(job->arena, "%s, a multiple of %" PRId64 ", is split over %" PRId64 " cores", d->name,
+                                  d->granularity, s->split[d->dim]))
+        ->advice = "split other loops, or fix the size";
+    return SW_UNSUPPORTED;
+  }
+  for (int c = 0; d && c < s->cores; c++) {
+    int64_t bytes = t->bytes * (slot(s, c, d->dim) * t->stride[d->dim] / s->split[d->dim]);
+    if (bytes % d->max) {
+      sw_sdsc_fault(job, s, SW_UNSUPPORTED, i,
+                    sw_arena_printf(job->arena, "%s is split over %" PRId64 " cores, whose starts are no multiples of it",
+                                    d->name, s->split[d->dim]))
+          ->advice = "split other loops, or fix the size";
+      return SW_UNSUPPORTED;
+    }
+    t->rows[c] = bytes / d->max;
+    t->address[c] -= bytes;
+  }
+  return SW_OK;
+}
+
 static void place(struct sw_job *job, struct sw_sdsc *s, struct sw_sdsc_tensor *t)
 {
   t->address = SW_NEW_N(job->arena, int64_t, s->cores);
@@ -76,6 +115,22 @@ static int intern(struct registry *r, const char *key, struct sw_address a)
   return id;
 }
 
+/* The start of a core whose part of a dynamic dim begins behind others. */
+static int with_rows(struct registry *r, const struct sw_sdsc *s, const struct sw_sdsc_tensor *t, int core, int base)
+{
+  if (!t->rows[core])
+    return base;
+  const struct sw_sdsc_dynamic *d = split_size(s, t);
+  const char *name = sw_arena_printf(r->job->arena, "%s_rows_%" PRId64 "_of_%s", r->bundle->addresses.v[base - 1].name,
+                                     t->rows[core], r->bundle->addresses.v[d->symbol - 1].name + 1);
+  return intern(r, name, (struct sw_address){.kind = SW_ADDRESS_ROWS,
+                                             .arg = t->arg->arg_index,
+                                             .base = base,
+                                             .size = d->symbol,
+                                             .bytes = t->rows[core],
+                                             .name = name});
+}
+
 static void register_argument(struct registry *r, const struct sw_sdsc *s, struct sw_sdsc_tensor *t)
 {
   struct sw_arena *a = r->job->arena;
@@ -91,7 +146,7 @@ static void register_argument(struct registry *r, const struct sw_sdsc *s, struc
   }
   for (int c = 0; c < s->cores; c++) {
     int64_t more = t->address[c] - t->address[0];
-    t->symbol[c] = base;
+    t->symbol[c] = with_rows(r, s, t, c, base);
     if (!more)
       continue;
     const char *key = sw_arena_printf(a, "%d at %" PRId64, arg, t->address[c]);
@@ -101,6 +156,7 @@ static void register_argument(struct registry *r, const struct sw_sdsc *s, struc
                                               .base = base,
                                               .bytes = more,
                                               .name = sw_arena_printf(a, "%s_core_%" PRId64, name, more)});
+    t->symbol[c] = with_rows(r, s, t, c, t->symbol[c]);
   }
 }
 
@@ -109,10 +165,11 @@ static void register_pool(struct registry *r, const struct sw_sdsc *s, struct sw
   for (int c = 0; c < s->cores; c++) {
     const char *name = sw_arena_printf(r->job->arena, "%%pool_addr_%" PRId64, t->address[c]);
     t->symbol[c] = intern(r, name, (struct sw_address){.kind = SW_ADDRESS_POOL, .bytes = t->address[c], .name = name});
+    t->symbol[c] = with_rows(r, s, t, c, t->symbol[c]);
   }
 }
 
-static enum sw_rc register_dynamics(struct registry *r, struct sw_sdsc *s)
+static void register_dynamics(struct registry *r, struct sw_sdsc *s)
 {
   const struct sw_spec *p = s->spec;
   int ordinal = 0;
@@ -120,15 +177,6 @@ static enum sw_rc register_dynamics(struct registry *r, struct sw_sdsc *s)
     const struct sw_spec_symbol *x = &p->space.v[i];
     if (!x->dynamic)
       continue;
-    if (s->split[s->label[i]] > 1) {
-      struct sw_fault *f = sw_sdsc_fault(
-          r->job, s, SW_UNSUPPORTED, -1,
-          sw_arena_printf(r->job->arena, "the dynamic size %s is split over %" PRId64
-                          " cores: start addresses would depend on a number known at run time only",
-                          x->dynamic, s->split[s->label[i]]));
-      f->advice = "split other loops, or fix the size";
-      return SW_UNSUPPORTED;
-    }
     /* The SSA value is named after the op that uses the size first. */
     int64_t first = sw_map_get_str(&r->bundle->sizes, x->dynamic);
     const char *name = first >= 0 ? r->bundle->addresses.v[first].name
@@ -144,7 +192,6 @@ static enum sw_rc register_dynamics(struct registry *r, struct sw_sdsc *s)
     *d = (struct sw_sdsc_dynamic){
         .dim = s->label[i], .name = x->dynamic, .max = x->range, .granularity = x->granularity, .symbol = id};
   }
-  return SW_OK;
 }
 
 /* -- tile steps (7.4) -- */
@@ -186,10 +233,19 @@ static bool coefficient(const char *text, const char *symbol, int64_t *num, int6
   return false;
 }
 
+static int count_terms(const char *text)
+{
+  int n = text != NULL;
+  for (; text && *text; text++)
+    n += *text == '+';
+  return n;
+}
+
 static enum sw_rc find_steps(struct sw_job *job, struct sw_sdsc *s, int i)
 {
   struct sw_sdsc_tensor *t = &s->tensor[i];
   const struct sw_spec *p = s->spec;
+  int left = count_terms(t->arg->tile_advance);
   t->levels = SW_NEW_N(job->arena, struct sw_tile_steps, p->n_tile_levels);
   for (int l = 0; l < p->n_tile_levels; l++) {
     const struct sw_tile_level *level = &p->tile_levels[p->n_tile_levels - 1 - l];
@@ -197,7 +253,10 @@ static enum sw_rc find_steps(struct sw_job *job, struct sw_sdsc *s, int i)
     steps->v = SW_NEW_N(job->arena, struct sw_tile_step, level->n);
     for (int k = 0; k < level->n; k++) {
       int64_t num, den, bytes;
-      if (!t->arg->tile_advance || !coefficient(t->arg->tile_advance, level->symbols[k], &num, &den) || num == 0)
+      if (!t->arg->tile_advance || !coefficient(t->arg->tile_advance, level->symbols[k], &num, &den))
+        continue;
+      left--;
+      if (num == 0)
         continue;
       if (den < 1 || num % den || __builtin_mul_overflow(num / den, t->bytes, &bytes)) {
         sw_sdsc_fault(job, s, SW_UNSUPPORTED, i,
@@ -208,6 +267,11 @@ static enum sw_rc find_steps(struct sw_job *job, struct sw_sdsc *s, int i)
       steps->v[steps->n++] = (struct sw_tile_step){level->symbols[k], bytes};
       t->moves = true;
     }
+  }
+  if (left > 0) {
+    sw_sdsc_fault(job, s, SW_INVALID, i,
+                  sw_arena_printf(job->arena, "it moves with a symbol that no loop has: %s", t->arg->tile_advance));
+    return SW_INVALID;
   }
   if (t->moves && t->arg->alloc == SW_ALLOC_LX) {
     sw_sdsc_fault(job, s, SW_UNSUPPORTED, i, "a tensor in LX can't move with a loop");
@@ -249,11 +313,12 @@ static enum sw_rc check_steps(struct sw_job *job, const struct sw_sdsc *s)
 enum sw_rc sw_sdsc_addresses(struct sw_job *job, struct sw_bundle *b, struct sw_sdsc *s)
 {
   struct registry r = {.job = job, .bundle = b, .map = {.arena = sw_arena_new(job->arena, 0)}};
-  SW_TRY(register_dynamics(&r, s));
+  register_dynamics(&r, s);
   SW_TRY(map_cores(job, s));
   for (int i = 0; i < s->n_tensors; i++) {
     struct sw_sdsc_tensor *t = &s->tensor[i];
     place(job, s, t);
+    SW_TRY(find_rows(job, s, t, i));
     SW_TRY(find_steps(job, s, i));
     if (t->arg->alloc == SW_ALLOC_LX)
       continue;

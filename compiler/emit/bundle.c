@@ -54,6 +54,23 @@ static void write_maps(struct writer *w)
   }
 }
 
+static const char *rows_text(struct writer *w, const struct sw_address *x)
+{
+  return sw_arena_printf(w->out->arena, "%" PRId64 "*d0", x->bytes);
+}
+
+/* Starts that grow with a dynamic size are maps of it. */
+static void write_row_maps(struct writer *w)
+{
+  for (int i = 0; i < w->b->addresses.n; i++) {
+    const struct sw_address *x = &w->b->addresses.v[i];
+    if (x->kind != SW_ADDRESS_ROWS || sw_map_get_str(&w->maps, rows_text(w, x)) >= 0)
+      continue;
+    sw_buf_printf(w->out, "#map_%d = affine_map<(d0)[s0] -> (s0 + %s)>\n", (int)w->maps.n, rows_text(w, x));
+    sw_map_set_str(&w->maps, rows_text(w, x), (int64_t)w->maps.n);
+  }
+}
+
 /* Distinct arguments in ascending order, then dynamic sizes in order of first use. */
 static void write_header(struct writer *w)
 {
@@ -118,6 +135,11 @@ static void write_addresses(struct writer *w)
     if (x->kind == SW_ADDRESS_KERNEL || x->kind == SW_ADDRESS_DIMENSION || sw_map_set_str(&seen, x->name, 1) >= 0)
       continue;
     const char *base = "%pool", *offset;
+    if (x->kind == SW_ADDRESS_ROWS) {
+      sw_buf_printf(w->out, "\t\t%s = affine.apply #map_%d(%s)[%s]\n", x->name,
+                    (int)sw_map_get_str(&w->maps, rows_text(w, x)), ssa(w, x->size), ssa(w, x->base));
+      continue;
+    }
     if (x->kind == SW_ADDRESS_POOL) {
       offset = sw_arena_printf(w->out->arena, "%%pool_offset_%" PRId64, x->bytes);
     } else if (x->kind == SW_ADDRESS_SLICE) {
@@ -195,6 +217,7 @@ void sw_bundle_write(const struct sw_bundle *b, struct sw_buf *out)
   struct writer w = {.b = b, .out = out, .maps = {.arena = out->arena}};
   int loops[SW_JSON_MAX_DEPTH];
   write_maps(&w);
+  write_row_maps(&w);
   write_header(&w);
   for (int i = 0; i < b->specs->specs.n; i++)
     write_bounds(&w, b->specs->specs.v[i]);

@@ -205,21 +205,45 @@ static void note_write(struct sw_arena *a, struct live *live, const struct sw_sd
   *SW_PUSH(a, &live->v) = w;
 }
 
+struct walker {
+  struct sw_job *job;
+  struct sw_arena *scratch;
+  const struct sw_bundle *b;
+  struct live live;
+  int at; /* number of the next op */
+};
+
+static enum sw_rc check_one(struct walker *w)
+{
+  const struct sw_sdsc *s = w->b->sdsc.v[w->at++];
+  enum sw_rc rc = check_op(w->job, s);
+  for (int i = 0; i < s->n_tensors - 1 && rc == SW_OK; i++)
+    if (s->tensor[i].arg->alloc != SW_ALLOC_HBM)
+      rc = check_read(w->job, w->scratch, &w->live, s, i);
+  if (s->tensor[s->n_tensors - 1].arg->alloc != SW_ALLOC_HBM)
+    note_write(w->scratch, &w->live, s);
+  return rc;
+}
+
+/* The second turn of a loop finds what the first one left; a third would find nothing else. */
+static enum sw_rc walk(struct walker *w, struct sw_spec *const *specs, int n)
+{
+  enum sw_rc worst = SW_OK, rc;
+  for (int i = 0; i < n; i++) {
+    int first = w->at;
+    for (int turn = 0; turn == 0 || (turn == 1 && specs[i]->is_loop && worst == SW_OK); turn++) {
+      w->at = first;
+      rc = specs[i]->is_loop ? walk(w, specs[i]->body.v, specs[i]->body.n) : check_one(w);
+      worst = rc > worst ? rc : worst;
+    }
+  }
+  return worst;
+}
+
 enum sw_rc sw_bundle_hazards(struct sw_job *job, const struct sw_bundle *b)
 {
-  struct sw_arena *a = sw_arena_new(job->arena, 0);
-  struct live live = {0};
-  enum sw_rc worst = SW_OK;
-  for (int k = 0; k < b->sdsc.n; k++) {
-    const struct sw_sdsc *s = b->sdsc.v[k];
-    enum sw_rc rc = check_op(job, s);
-    for (int i = 0; i < s->n_tensors - 1 && rc == SW_OK; i++)
-      if (s->tensor[i].arg->alloc != SW_ALLOC_HBM)
-        rc = check_read(job, a, &live, s, i);
-    if (s->tensor[s->n_tensors - 1].arg->alloc != SW_ALLOC_HBM)
-      note_write(a, &live, s);
-    worst = rc > worst ? rc : worst;
-  }
-  sw_arena_free(a);
-  return worst;
+  struct walker w = {.job = job, .scratch = sw_arena_new(job->arena, 0), .b = b};
+  enum sw_rc rc = walk(&w, b->specs->specs.v, b->specs->specs.n);
+  sw_arena_free(w.scratch);
+  return rc;
 }

@@ -1,11 +1,16 @@
 #include "compiler/emit/emit.h"
+#include "compiler/emit/handle.h"
 
 #include "base/map.h"
+#include "compiler/plan/loops.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* A kernel of the plan as op specs: one op each, in order, its tensors in normal form, its buffers numbered. */
+/* A kernel of the plan as op specs: one op each, in order, its tensors in normal form, its buffers numbered. Counted
+ * loops become loops of specs. What moves with one says by how much, in elements of the device: a symbol for each op and
+ * level counts the turns, "floor(32768*t0) + floor(1048576*t1)". */
 
 enum sw_place_kind sw_place_of(const struct sw_storage *s)
 {
@@ -62,6 +67,7 @@ struct op_spec {
   const struct sw_op *op;
   const struct numbering *numbers;
   struct sw_normal_input t[SW_MAX_INPUTS + 1];
+  const struct sw_access *access[SW_MAX_INPUTS + 1];
   const char *row_number[SW_MAX_INPUTS + 1]; /* name of the index tensor that a tensor is read through */
   int storage[SW_MAX_INPUTS + 1];
   int n;
@@ -109,6 +115,7 @@ static enum sw_rc add_tensor(struct op_spec *s, int i)
   }
   if (x->index_input >= 0)
     s->row_number[s->n] = index_name(s, access_of(s->op, x->index_input)->storage);
+  s->access[s->n] = x;
   s->storage[s->n++] = x->storage;
   return SW_OK;
 }
@@ -177,6 +184,61 @@ static enum sw_rc check_write(const struct op_spec *s)
   return SW_UNSUPPORTED;
 }
 
+/* The symbol that counts the turns of a level around an op, as the reference names it. It stands in expressions, so it
+ * has letters and digits only. */
+static const char *turn_symbol(struct sw_arena *a, const struct sw_op *op, int level)
+{
+  char *name = sw_arena_printf(a, "_tile_adv_%s_lvl%d", op->name, level);
+  for (char *c = name; *c; c++)
+    if (!isalnum((unsigned char)*c))
+      *c = '_';
+  return name;
+}
+
+static enum sw_rc add_advance(const struct op_spec *s, int i, const struct sw_access *x, struct sw_spec_arg *a)
+{
+  struct sw_arena *arena = s->job->arena;
+  struct sw_buf text = {.arena = arena};
+  int64_t advance[SW_MAX_LEVELS];
+  if (s->p->storages.v[s->storage[i]].kind == SW_STORAGE_SCALAR)
+    return SW_OK;
+  if (!sw_access_advance(s->t[i].layout, s->op, x, advance)) {
+    struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED, "%s: the tiles of a loop are not equally far apart in memory",
+                                  s->p->storages.v[s->storage[i]].name);
+    f->node = s->op->name;
+    f->tensor = s->p->storages.v[s->storage[i]].name;
+    f->source = s->op->source;
+    f->advice = "tile another dim, or in whole sticks";
+    return SW_UNSUPPORTED;
+  }
+  for (int l = 0; l < s->op->n_levels; l++)
+    if (advance[l])
+      sw_buf_printf(&text, "%sfloor(%" PRId64 "*%s)", text.n ? " + " : "", advance[l], turn_symbol(arena, s->op, l));
+  a->tile_advance = text.n ? sw_buf_text(&text) : NULL;
+  return SW_OK;
+}
+
+/* Levels are listed innermost first. One that cuts nothing of the op has no symbol. */
+static void add_levels(const struct op_spec *s, struct sw_spec *spec)
+{
+  struct sw_arena *arena = s->job->arena;
+  int n = s->op->n_levels;
+  spec->tile_levels = SW_NEW_N(arena, struct sw_tile_level, n);
+  spec->n_tile_levels = n;
+  for (int l = 0; l < n; l++) {
+    const struct sw_level *level = &s->op->level[l];
+    bool moves = level->cut >= 0 || s->op->out.advance[l];
+    for (int i = 0; i < s->op->n_in; i++)
+      moves |= s->op->in[i].advance[l] != 0;
+    if (!moves)
+      continue;
+    struct sw_tile_level *at = &spec->tile_levels[n - 1 - l];
+    at->symbols = SW_NEW(arena, const char *);
+    at->symbols[at->n++] = turn_symbol(arena, s->op, l);
+    *SW_PUSH(arena, &spec->tile_trip_counts) = (struct sw_named_number){at->symbols[0], (double)level->count};
+  }
+}
+
 static void allocate(const struct op_spec *s, int i, struct sw_spec_arg *a)
 {
   int storage = s->storage[i];
@@ -214,6 +276,11 @@ static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
     const struct sw_normal_symbol *x = &normal.space.v[i];
     *SW_PUSH(a, &spec->space) = (struct sw_spec_symbol){
         .name = sw_arena_printf(a, "%c%d", x->is_new ? 'z' : 'c', x->number), .range = x->range, .split = x->split};
+    if (!x->is_new && x->number == s->op->plan->dynamic_loop - 1) {
+      struct sw_spec_symbol *dynamic = &spec->space.v[i];
+      dynamic->dynamic = s->p->graph->dims.v[s->p->storages.v[s->op->out.storage].dynamic - 1].range.symbol;
+      dynamic->granularity = s->op->plan->granularity;
+    }
   }
   for (int i = 0; i < s->n; i++) {
     struct sw_spec_arg *x = &spec->args.v[i];
@@ -250,6 +317,7 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
   SW_TRY(collect(s));
   spec->origin = op->name;
   spec->source = op->source;
+  spec->debug_handle = sw_debug_handle(s->job, s->p, op);
   spec->op = op_name(s);
   spec->is_reduction = sw_device_op_is_reduction(op->op);
   spec->constants.v = op->constants.v;
@@ -264,6 +332,10 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
   SW_TRY(check_write(s));
   for (int i = 0; i < s->n; i++)
     allocate(s, i, SW_PUSH(s->job->arena, &spec->args));
+  for (int i = 0; op->n_levels && i < s->n; i++)
+    SW_TRY(add_advance(s, i, s->access[i], &spec->args.v[i]));
+  if (op->n_levels)
+    add_levels(s, spec);
   *out = spec;
   SW_TRY(normalise(s, spec));
   if (op->plan->relayout) {
@@ -271,6 +343,35 @@ static enum sw_rc make_spec(struct op_spec *s, struct sw_spec **out)
     spec->args.v[1].work_division = division_of(s, spec, &op->plan->relayout->to);
   }
   return SW_OK;
+}
+
+/* Loops that are open while specs are listed. */
+struct nest {
+  struct sw_opspecs *specs;
+  struct sw_spec *open[SW_MAX_LEVELS];
+  int number[SW_MAX_LEVELS], n;
+};
+
+static void add_spec(struct sw_arena *a, struct nest *nest, const struct sw_op *op, struct sw_spec *spec)
+{
+  int same = 0;
+  while (same < nest->n && same < op->n_levels && nest->number[same] == op->level[same].loop)
+    same++;
+  for (nest->n = same; nest->n < op->n_levels; nest->n++) {
+    struct sw_spec *loop = SW_NEW(a, struct sw_spec);
+    loop->is_loop = true;
+    loop->count = op->level[nest->n].count;
+    if (nest->n)
+      *SW_PUSH(a, &nest->open[nest->n - 1]->body) = loop;
+    else
+      *SW_PUSH(a, &nest->specs->specs) = loop;
+    nest->open[nest->n] = loop;
+    nest->number[nest->n] = op->level[nest->n].loop;
+  }
+  if (nest->n)
+    *SW_PUSH(a, &nest->open[nest->n - 1]->body) = spec;
+  else
+    *SW_PUSH(a, &nest->specs->specs) = spec;
 }
 
 enum sw_rc sw_kernel_specs(struct sw_job *job, const struct sw_program *p, const struct sw_plan *plan, int kernel,
@@ -282,12 +383,13 @@ enum sw_rc sw_kernel_specs(struct sw_job *job, const struct sw_program *p, const
   enum sw_rc worst = SW_OK;
   out->specs = (struct sw_opspecs){.name = k->name, .pool_bytes = k->pool_bytes, .k_fast = true};
   number_args(job, &numbers, p, k);
+  struct nest nest = {.specs = &out->specs};
   for (int i = 0; i < k->ops.n; i++) {
     struct op_spec s = {.job = job, .p = p, .op = &p->ops.v[k->ops.v[i]], .numbers = &numbers};
     struct sw_spec *spec = NULL;
     enum sw_rc rc = make_spec(&s, &spec);
     worst = rc > worst ? rc : worst;
-    *SW_PUSH(job->arena, &out->specs.specs) = spec;
+    add_spec(job->arena, &nest, s.op, spec);
   }
   sw_arena_free(scratch);
   return worst;

@@ -1,6 +1,7 @@
 #include "compiler/emit/emit.h"
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/number.h"
 #include "compiler/eval/eval.h"
 
@@ -19,6 +20,7 @@ struct manifest {
   struct sw_files *files;
   struct sw_jw w;
   bool *used; /* storages that appear */
+  int64_t *index_range; /* per storage: what its row numbers stay below, 0: it holds none */
   int n_constants;
 };
 
@@ -57,6 +59,35 @@ static void find_used(struct manifest *m)
   for (int i = 0; i < p->storages.n; i++)
     if (p->storages.v[i].kind == SW_STORAGE_INPUT)
       m->used[i] = true;
+}
+
+/* -- row numbers -- */
+
+static void limit_index(struct manifest *m, int storage, int64_t n)
+{
+  if (n && (!m->index_range[storage] || n < m->index_range[storage]))
+    m->index_range[storage] = n;
+}
+
+static void find_index_of(struct manifest *m, const struct sw_op *op, const struct sw_access *x)
+{
+  if (x->index_input >= 0)
+    limit_index(m, op->in[x->index_input].storage, x->index_range);
+}
+
+/* How many rows there are for the row numbers in a storage; backwards, through their copies. */
+static void find_index_ranges(struct manifest *m)
+{
+  for (int i = m->p->steps.n - 1; i >= 0; i--) {
+    if (m->p->steps.v[i].is_host)
+      continue;
+    const struct sw_op *op = &m->p->ops.v[m->p->steps.v[i].index];
+    find_index_of(m, op, &op->out);
+    for (int k = 0; k < op->n_in; k++)
+      find_index_of(m, op, &op->in[k]);
+    if (op->op == SW_OP_IDENTITY && op->n_in == 1)
+      limit_index(m, op->in[0].storage, m->index_range[op->out.storage]);
+  }
 }
 
 /* -- buffers -- */
@@ -119,6 +150,18 @@ static void write_fill(struct sw_jw *w, const struct sw_storage *s)
     sw_jw_null(w);
 }
 
+/* Which dim of a buffer or output holds data in its first rows only, when a size below the maximum is run. */
+static void write_rows(struct manifest *m, const struct sw_storage *s, int dim)
+{
+  if (!s->dynamic)
+    return;
+  sw_jw_key(&m->w, "rows");
+  sw_jw_object(&m->w);
+  sw_jw_kstr(&m->w, "symbol", m->p->graph->dims.v[s->dynamic - 1].range.symbol);
+  sw_jw_kint(&m->w, "dim", dim);
+  sw_jw_end_object(&m->w);
+}
+
 static void write_buffer(struct manifest *m, const struct sw_storage *s)
 {
   struct sw_jw *w = &m->w;
@@ -133,8 +176,37 @@ static void write_buffer(struct manifest *m, const struct sw_storage *s)
   sw_jw_key(w, "layout");
   sw_layout_json(w, l);
   write_fill(w, s);
+  write_rows(m, s, s->rows);
+  int64_t range = m->index_range[s - m->p->storages.v];
+  if (range)
+    sw_jw_kint(w, "index_range", range);
   sw_jw_kint(w, "bytes", l ? sw_layout_bytes(l) : sw_storage_elements(s) * sw_dtype_bytes(s->dtype));
   sw_jw_end_object(w);
+}
+
+/* -- sizes -- */
+
+/* Dynamic dims of which a run may have any of these sizes. */
+static void write_symbols(struct manifest *m)
+{
+  const struct sw_graph *g = m->p->graph;
+  struct sw_jw *w = &m->w;
+  sw_jw_key(w, "symbols");
+  sw_jw_array(w);
+  for (int i = 0; i < g->dims.n; i++) {
+    const struct sw_dim *d = &g->dims.v[i];
+    if (!d->serves_less)
+      continue;
+    sw_jw_object(w);
+    sw_jw_kstr(w, "name", d->range.symbol);
+    sw_jw_kint(w, "min", d->least);
+    sw_jw_kint(w, "max", d->value);
+    sw_jw_kint(w, "step", d->step);
+    sw_jw_kstr(w, "input", g->inputs.v[d->input].name);
+    sw_jw_kint(w, "dim", d->in_dim);
+    sw_jw_end_object(w);
+  }
+  sw_jw_end_array(w);
 }
 
 /* -- steps -- */
@@ -263,6 +335,32 @@ static void write_host_step(struct manifest *m, const struct sw_host_step *h)
   sw_jw_end_object(w);
 }
 
+/* Dynamic sizes that a kernel takes behind its arguments, named as in bundle.mlir (superdsc.md 10.2): after the op that
+ * uses the size first. */
+static void write_kernel_symbols(struct manifest *m, const struct sw_opspecs *specs)
+{
+  struct sw_arena *a = sw_arena_new(m->job->arena, 0);
+  struct sw_map seen = {.arena = a};
+  for (int i = 0; i < specs->specs.n; i++) {
+    const struct sw_spec *s = specs->specs.v[i];
+    int ordinal = 0;
+    for (int k = 0; k < s->space.n; k++) {
+      if (!s->space.v[k].dynamic || sw_map_set_str(&seen, s->space.v[k].dynamic, 1) >= 0)
+        continue;
+      const struct sw_graph *g = m->p->graph;
+      int d = 0;
+      while (strcmp(g->dims.v[d].range.symbol, s->space.v[k].dynamic))
+        d++;
+      sw_jw_key(&m->w, sw_arena_printf(a, "sym_%d_%d", i, ++ordinal));
+      sw_jw_object(&m->w);
+      sw_jw_kstr(&m->w, "input", g->inputs.v[g->dims.v[d].input].name);
+      sw_jw_kint(&m->w, "dim", g->dims.v[d].in_dim);
+      sw_jw_end_object(&m->w);
+    }
+  }
+  sw_arena_free(a);
+}
+
 static void write_launch(struct manifest *m, int kernel)
 {
   struct sw_jw *w = &m->w;
@@ -276,6 +374,7 @@ static void write_launch(struct manifest *m, int kernel)
   sw_jw_end_array(w);
   sw_jw_key(w, "symbols");
   sw_jw_object(w);
+  write_kernel_symbols(m, &k->specs);
   sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
@@ -322,6 +421,10 @@ static void write_outputs(struct manifest *m)
       sw_jw_kstr(w, "buffer", m->p->storages.v[o->view.storage].name);
       sw_jw_kstr(w, "dtype", sw_dtype_torch(o->dtype));
       write_view_keys(m, &o->view);
+      int dim = 0;
+      while (dim < o->view.rank - 1 && o->view.size[dim] == 1)
+        dim++;
+      write_rows(m, &m->p->storages.v[o->view.storage], dim);
       sw_jw_kstr(w, "mutates", o->mutates);
     }
     sw_jw_end_object(w);
@@ -339,10 +442,13 @@ enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, con
                        .kernels = kernels,
                        .files = out,
                        .w = {.out = &text, .indent = 1},
-                       .used = SW_NEW_N(job->arena, bool, p->storages.n)};
+                       .used = SW_NEW_N(job->arena, bool, p->storages.n),
+                       .index_range = SW_NEW_N(job->arena, int64_t, p->storages.n)};
   find_used(&m);
+  find_index_ranges(&m);
   sw_jw_object(&m.w);
   sw_jw_kstr(&m.w, "format", "stickwright.manifest/1");
+  write_symbols(&m);
   sw_jw_key(&m.w, "buffers");
   sw_jw_array(&m.w);
   for (int i = 0; i < p->storages.n; i++)

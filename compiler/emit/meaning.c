@@ -144,6 +144,9 @@ static enum sw_rc check_sticks(struct sw_job *job, const struct sw_sdsc *s)
                ? SW_OK
                : refuse(job, s, 0, "a restickify needs two different sticks", "use a copy");
   }
+  if (!strcmp(s->fn, "exx2nonstick"))
+    return refuse(job, s, 0, "exx2 leaves its sums in the stick that it reads, and its operand has none along the rows",
+                  "copy the operand first");
   if (s->is.conv || s->is.pool || s->is.topk || s->ref_stick == SW_NO_LABEL)
     return SW_OK;
   for (int i = 0; i < s->n_tensors; i++) {

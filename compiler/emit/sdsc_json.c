@@ -176,8 +176,9 @@ static void write_stage(struct sw_jw *w, const struct sw_sdsc *s, const char *ke
   for (int i = 0; i < s->dynamics.n; i++) {
     const struct sw_sdsc_dynamic *d = &s->dynamics.v[i];
     object(w, sw_label_name(d->dim));
-    sw_jw_kint(w, "maxSize_", d->max);
-    sw_jw_kint(w, "granularity_", d->granularity);
+    int64_t split = s->split[d->dim];
+    sw_jw_kint(w, "maxSize_", d->max / split);
+    sw_jw_kint(w, "granularity_", d->granularity > split ? d->granularity / split : 1);
     sw_jw_end_object(w);
   }
   sw_jw_end_object(w);

@@ -88,6 +88,7 @@ struct sw_sdsc_tensor {
   int layout;
   int64_t start;                    /* byte address or argument number, without core offsets */
   int64_t *address;                 /* per core, start included */
+  int64_t *rows;                    /* per core: more bytes for each one of the dynamic size that is split */
   int *symbol;                      /* per core: 1, 2, .. (printed negative); NULL in LX */
   struct sw_tile_steps *levels;     /* outermost loop first; spec->n_tile_levels of them */
   bool moves;
@@ -144,10 +145,11 @@ enum sw_address_kind {
   SW_ADDRESS_DERIVED,   /* symbol `base` + bytes */
   SW_ADDRESS_POOL,      /* pool + bytes */
   SW_ADDRESS_DIMENSION, /* a dynamic size */
+  SW_ADDRESS_ROWS,      /* symbol `base` + bytes times the dynamic size `size` */
 };
 struct sw_address {
   enum sw_address_kind kind;
-  int arg, base;
+  int arg, base, size;
   int64_t bytes;
   const char *name; /* of the SSA value */
   int64_t granularity, max; /* of a dynamic size */

@@ -4,8 +4,9 @@
  * says of a tensor in symbols is computed from these. With s39 = 64, x : f16[1, 8*s39, 64] with strides
  * [512*s39, 64, 1] is x : f16[1, 512, 64], strides [32768, 64, 1], and a number "s39 - 1" is 63.
  *
- * What is compiled is right for inputs of exactly these sizes: a sum over a padded dim would take the padding in. So
- * each symbol is a warning, and what an exporter assumed of it is checked: its range, guards and assertions. */
+ * What is compiled is right for inputs of exactly these sizes: a sum over a padded dim would take the padding in. Where
+ * that can't be, because rows stay apart, the pipeline finds out afterwards (compiler/dims.c). Each symbol is a warning,
+ * and what an exporter assumed of it is checked: its range, guards and assertions. */
 #include "compiler/graph/expr.h"
 #include "compiler/graph/infer.h"
 
@@ -154,9 +155,9 @@ void sw_graph_find_dims(struct sw_job *job, struct sw_graph *g)
 /* -- values of symbols -- */
 
 /* "2..64", "2.." */
-static const char *range_text(struct fix *f, const struct sw_range *r)
+static const char *range_text(struct sw_arena *a, const struct sw_range *r)
 {
-  struct sw_buf b = {.arena = f->job->arena};
+  struct sw_buf b = {.arena = a};
   if (r->has_min)
     sw_buf_printf(&b, "%" PRId64, r->min);
   sw_buf_puts(&b, "..");
@@ -178,7 +179,7 @@ static const char *all_symbols(struct fix *f)
 {
   struct sw_buf b = {.arena = f->job->arena};
   for (int i = 0; i < f->g->dims.n && i < 20; i++)
-    sw_buf_printf(&b, "%s%s (%s)", i ? ", " : "", f->g->dims.v[i].range.symbol, range_text(f, &f->g->dims.v[i].range));
+    sw_buf_printf(&b, "%s%s (%s)", i ? ", " : "", f->g->dims.v[i].range.symbol, range_text(f->job->arena, &f->g->dims.v[i].range));
   return f->g->dims.n ? sw_buf_text(&b) : "none";
 }
 
@@ -201,7 +202,7 @@ static void check_range(struct fix *f, const struct sw_range *r, int64_t value, 
   broken_limit(sw_fault(f->job, rc, "%s = %" PRId64 " is %s its declared %s, %" PRId64, r->symbol, value,
                         low ? "below" : "above", low ? "minimum" : "maximum", limit),
                r->symbol, value, limit,
-               sw_arena_printf(f->job->arena, "the model was exported for %s in %s", r->symbol, range_text(f, r)));
+               sw_arena_printf(f->job->arena, "the model was exported for %s in %s", r->symbol, range_text(f->job->arena, r)));
 }
 
 /* "s0=2048:64" */
@@ -254,11 +255,24 @@ static void choose(struct fix *f, const struct sw_texts *dim_max)
       d->value = d->hint;
     else if (!given[i])
       sw_fault(f->job, SW_UNSUPPORTED, "dynamic dim %s (%s) has no maximum and no value at export time", r->symbol,
-               range_text(f, r))
+               range_text(f->job->arena, r))
           ->advice = sw_arena_printf(f->job->arena, "--dim-max %s=N", r->symbol);
-    sw_warn(f->job, "dynamic dim %s (range %s) is compiled for exactly %" PRId64 ": run it with inputs of that size%s%s%s",
-            r->symbol, range_text(f, r), d->value, given[i] ? "" : "; --dim-max ", given[i] ? "" : r->symbol,
-            given[i] ? "" : "=N compiles for another");
+    d->given = given[i];
+  }
+}
+
+void sw_graph_warn_of_dims(struct sw_job *job, const struct sw_graph *g)
+{
+  for (int i = 0; i < g->dims.n; i++) {
+    const struct sw_dim *d = &g->dims.v[i];
+    const char *symbol = d->range.symbol, *range = range_text(job->arena, &d->range);
+    const char *more = d->given ? "" : sw_arena_printf(job->arena, "; --dim-max %s=N compiles for another", symbol);
+    if (d->serves_less)
+      sw_warn(job, "dynamic dim %s (range %s) is compiled for sizes up to %" PRId64 "%s%s", symbol, range, d->value,
+              d->step > 1 ? sw_arena_printf(job->arena, " in steps of %" PRId64, d->step) : "", more);
+    else
+      sw_warn(job, "dynamic dim %s (range %s) is compiled for exactly %" PRId64 ": run it with inputs of that size%s",
+              symbol, range, d->value, more);
   }
 }
 

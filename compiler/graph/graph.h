@@ -132,6 +132,11 @@ struct sw_dim {
   bool has_hint;         /* the value at export time is known: */
   int64_t hint;
   int64_t value;         /* what the graph is compiled for */
+  bool given;            /* by option */
+  /* by the pipeline: */
+  bool serves_less; /* right for every size from `least` on: data fill the leading rows, output `in_dim` of `input` is it */
+  int64_t least, step;
+  int input, in_dim;
 };
 
 /* What the file said before wrapped subgraphs were inlined. */
@@ -183,6 +188,9 @@ void sw_graph_find_dims(struct sw_job *job, struct sw_graph *g);
  * expression, and lowering refuses it. A value that breaks a range, a guard or an assertion of the graph is a fault. */
 struct sw_texts;
 enum sw_rc sw_graph_fix_dims(struct sw_job *job, struct sw_graph *g, const struct sw_texts *dim_max);
+
+/* A warning for each dim: which sizes the program is for. */
+void sw_graph_warn_of_dims(struct sw_job *job, const struct sw_graph *g);
 
 /* The value of the only symbol in `expr` (then *symbol) at which it is `wanted`; -1: there is none up to 65536. */
 int64_t sw_graph_solve_dim(struct sw_job *job, const char *expr, int64_t wanted, const char **symbol);

@@ -16,6 +16,7 @@ struct attention {
   bool guard;            /* or may be: PyTorch then gives 0 */
   double scale;
   enum sw_dtype dtype;
+  const int64_t *q_stride; /* as PyTorch lays the queries out */
 };
 
 /* -- masks -- */
@@ -202,7 +203,7 @@ static struct tensor flash(struct lower *l, struct attention *a)
   int64_t stick[SW_MAX_RANK]; /* the reference makes its row vectors from [.., rows, 64] */
   memcpy(stick, a->q.size, sizeof stick);
   stick[last] = 64;
-  struct tensor output = lw_fill(l, 0, a->dtype, r, a->q.size, a->q.stride);
+  struct tensor output = lw_fill(l, 0, a->dtype, r, a->q.size, a->q_stride);
   struct tensor max = lw_reduce(l, SW_OP_MAX, lw_fill(l, -INFINITY, a->dtype, r, stick, NULL), row, false);
   struct tensor q = lw_binary_number(l, SW_OP_MUL, a->q, root);
   struct tensor k = lw_binary_number(l, SW_OP_MUL, repeat_heads(l, a->k, r > 2 ? a->q.size[r - 3] : 1), root);
@@ -224,10 +225,11 @@ static struct tensor flash(struct lower *l, struct attention *a)
 
 /* -- the overloads -- */
 
-struct tensor lw_attention(struct lower *l, struct tensor q, struct tensor k, struct tensor v, const struct sw_arg *mask,
-                           bool causal, double scale)
+struct tensor lw_attention(struct lower *l, int queries, struct tensor q, struct tensor k, struct tensor v,
+                           const struct sw_arg *mask, bool causal, double scale)
 {
-  struct attention a = {.q = q, .k = k, .v = v, .mask = lw_unknown(), .scale = scale, .dtype = q.dtype};
+  struct attention a = {.q = q, .k = k, .v = v, .mask = lw_unknown(), .scale = scale, .dtype = q.dtype,
+                        .q_stride = l->graph->values.v[queries].stride};
   if (!lw_known(q) || !lw_known(k) || !lw_known(v))
     return lw_unknown();
   if (mask)
@@ -268,6 +270,6 @@ void lw_op_sdpa(struct lower *l, int unused)
   double scale = lw_given(l, "scale") ? lw_real(l, "scale") : lw_known(q) ? 1 / sqrt((double)q.size[q.rank - 1]) : 1;
   bool causal = lw_given(l, "is_causal") && lw_bool(l, "is_causal");
   const struct sw_value *want = lw_value(l, 0);
-  struct tensor y = lw_attention(l, q, k, v, lw_given(l, mask) ? lw_arg(l, mask) : NULL, causal, scale);
+  struct tensor y = lw_attention(l, lw_arg(l, "query")->value, q, k, v, lw_given(l, mask) ? lw_arg(l, mask) : NULL, causal, scale);
   lw_set(l, 0, lw_known(y) ? lw_reshape(l, y, want->rank, want->size) : y);
 }

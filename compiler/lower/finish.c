@@ -364,6 +364,8 @@ static void limit_ranks(struct lower *l)
 
 void lw_finish(struct lower *l)
 {
+  if (l->best)
+    lw_tabulate(l);
   bool *used = SW_NEW_N(l->arena, bool, l->program->storages.n);
   drop_dead_steps(l, used);
   if (l->best)

@@ -91,8 +91,8 @@ void lw_host_except(struct lower *l, int why, uint32_t made)
   for (int i = 0; i < n->n_args; i++) {
     const struct sw_arg *a = &n->args[i];
     bool keyword = n->schema && i < n->schema->n_args && n->schema->args[i].keyword_only;
-    if (a->kind == SW_ARG_DEVICE || a->kind == SW_ARG_LAYOUT || a->kind == SW_ARG_MEMORY_FORMAT ||
-        (keyword && !a->given))
+    bool placement = a->kind == SW_ARG_DEVICE || a->kind == SW_ARG_LAYOUT || a->kind == SW_ARG_MEMORY_FORMAT;
+    if (keyword && (placement || !a->given))
       continue;
     struct sw_host_arg arg = host_arg(l, a);
     arg.name = keyword ? a->name : NULL;

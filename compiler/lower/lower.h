@@ -299,6 +299,8 @@ int lw_unflattened(struct lower *l, int value, int kept);
 
 /* -- finishing (finish.c) -- */
 
+/* Host steps that are functions of one row number as look-ups (tabulate.c). */
+void lw_tabulate(struct lower *l);
 /* Outputs and mutations; then dead ops, unused storages, names. */
 void lw_outputs(struct lower *l);
 void lw_finish(struct lower *l);
@@ -311,8 +313,9 @@ void lw_order_for_locality(struct lower *l);
 bool lw_run_experts(struct lower *l);
 
 struct tensor lw_softmax(struct lower *l, struct tensor x, int dim);
-struct tensor lw_attention(struct lower *l, struct tensor q, struct tensor k, struct tensor v, const struct sw_arg *mask,
-                           bool causal, double scale);
+/* queries: the value that q is. */
+struct tensor lw_attention(struct lower *l, int queries, struct tensor q, struct tensor k, struct tensor v,
+                           const struct sw_arg *mask, bool causal, double scale);
 struct tensor lw_linear(struct lower *l, struct tensor x, struct tensor w, const struct tensor *bias);
 
 #endif

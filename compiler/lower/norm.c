@@ -79,6 +79,9 @@ static int64_t join_dims(struct lower *l, struct tensor *x)
 
 static struct tensor layer_norm(struct lower *l, struct tensor x, int64_t n, double eps)
 {
+  /* exx2 leaves its sums in the stick it reads, so the rows must be there as such, not one value for all of a row */
+  if (lw_known(x) && x.size[x.rank - 1] > 1 && x.stride[x.rank - 1] == 0)
+    x = lw_clone(l, x);
   struct tensor in[5] = {x};
   int before = l->program->ops.n;
   in[1] = lw_reduce(l, SW_OP_EXX2, x, 1u << (x.rank - 1), true);

@@ -432,5 +432,5 @@ void lw_run_match(struct lower *l, const struct lw_match *m)
   struct sw_arg mask = {.name = "attn_mask", .kind = SW_ARG_VALUE, .value = m->mask};
   int keys = l->best ? lw_unrepeated(l, m->k) : m->k, values = l->best ? lw_unrepeated(l, m->v) : m->v;
   struct tensor k = lw_tensor_of_value(l, keys), v = lw_tensor_of_value(l, values);
-  lw_set(l, 0, lw_attention(l, q, k, v, m->mask < 0 ? NULL : &mask, false, m->scale));
+  lw_set(l, 0, lw_attention(l, m->q, q, k, v, m->mask < 0 ? NULL : &mask, false, m->scale));
 }

@@ -12,6 +12,7 @@ enum {
   SW_MAX_LOOPS = 12,  /* of one op: at most 6 written dims plus reduced ones */
   SW_MAX_INPUTS = 8,  /* tensors read by one op */
   SW_MAX_DEVICE_RANK = 8,
+  SW_MAX_LEVELS = 4,  /* counted loops around one op */
 };
 
 struct sw_layout; /* compiler/layout/layout.h */
@@ -42,6 +43,8 @@ struct sw_storage {
   double pad_fill;
   bool host_only;      /* read and written by host steps only: never laid out */
   bool is_output;      /* named by an entry of program.outputs */
+  int dynamic;         /* 1 + number of the graph's dynamic dim whose smaller sizes fill its first rows only; 0: none */
+  int rows;            /* then the host dim that is a multiple of it */
   /* by compiler/layout */
   const struct sw_layout *layout;
   /* by compiler/plan */
@@ -56,6 +59,15 @@ struct sw_access {
   int index_input;            /* number of the op's input that holds row numbers, or -1 */
   int64_t index_step;         /* elements a row number counts */
   int64_t index_range;        /* rows there are */
+  int64_t advance[SW_MAX_LEVELS]; /* how far it moves on with every turn of a counted loop around the op; 0: it stays */
+};
+
+/* A counted loop around an op: a number that is its own in the program, how often its body runs, and which of the op's
+ * loops it cuts into tiles (-1: none, or one that is gone because its tiles have one element). */
+struct sw_level {
+  int loop;
+  int64_t count;
+  int cut;
 };
 
 /* Device operations: X(id, SuperDSC name, is_reduction, inputs (-1: varies)). Reference: ops.md section 4. */
@@ -150,10 +162,16 @@ struct sw_op {
   int n_in;
   struct sw_access in[SW_MAX_INPUTS]; /* a row-number operand of a gather comes first */
   struct sw_access out;
+  /* Counted loops around the op, outermost first. The ops of a loop are neighbours in program.steps; its body runs from
+   * the first to the last of them, `count` times. [1024,64] in tiles of 256 rows: range 256 and 64, count 4, advance
+   * 256 * 64. */
+  int n_levels;
+  struct sw_level level[SW_MAX_LEVELS];
   SW_VEC(struct sw_named_number) constants; /* op_info.constants: clipMin, eps, scaling_factor.. */
   SW_VEC(struct sw_named_number) conv;      /* op_info.conv_params */
   SW_VEC(int) nodes;                        /* graph nodes it stands for */
   const char *source;
+  int row_loop; /* 1 + the loop over such rows; 0: none */
   /* by compiler/plan */
   const struct sw_op_plan *plan;
 };
@@ -205,10 +223,14 @@ struct sw_program {
   SW_VEC(struct sw_host_step) host_steps;
   SW_VEC(struct sw_step) steps; /* execution order of all ops and host steps */
   SW_VEC(struct sw_program_output) outputs;
+  int n_loops; /* counted loops there are: numbers below this one */
 };
 
 /* Elements of the host tensor. */
 int64_t sw_storage_elements(const struct sw_storage *s);
+
+/* How often an op runs: the product of the counts around it. */
+int64_t sw_op_turns(const struct sw_op *op);
 
 /* Checks what every pass may rely on: references in range, loops without range 1, accesses inside their storage, every
  * read storage written before (inputs, parameters, constants, scalars apart), names unique. For tests and debug

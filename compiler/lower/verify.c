@@ -10,11 +10,22 @@ int64_t sw_storage_elements(const struct sw_storage *s)
   return n;
 }
 
+int64_t sw_op_turns(const struct sw_op *op)
+{
+  int64_t n = 1;
+  for (int l = 0; l < op->n_levels; l++)
+    n *= op->level[l].count;
+  return n;
+}
+
 struct check {
   struct sw_job *job;
   const struct sw_program *p;
   const char *pass;
   bool *written;
+  struct sw_level open[SW_MAX_LEVELS]; /* loops around the step at hand */
+  int n_open;
+  struct sw_map closed; /* numbers of loops that are over */
 };
 
 static void complain(const struct check *c, const char *where, const char *what)
@@ -33,6 +44,10 @@ static void check_access(const struct check *c, const struct sw_op *op, const st
   int64_t low = x->offset, high = x->offset;
   for (int d = 0; d < n_loops; d++) {
     int64_t reach = x->step[d] * (op->range[d] - 1);
+    *(reach < 0 ? &low : &high) += reach;
+  }
+  for (int l = 0; l < op->n_levels; l++) {
+    int64_t reach = x->advance[l] * (op->level[l].count - 1);
     *(reach < 0 ? &low : &high) += reach;
   }
   if (x->index_input >= 0) {
@@ -56,6 +71,34 @@ static void check_read(const struct check *c, const char *where, int storage)
     complain(c, where, "a read of no storage");
   else if (!is_loaded(&c->p->storages.v[storage]) && !c->written[storage])
     complain(c, where, sw_arena_printf(c->job->arena, "reads %s before anything wrote it", c->p->storages.v[storage].name));
+}
+
+/* Closes the open loops from number `kept` on. */
+static void close_loops(struct check *c, int kept)
+{
+  for (; c->n_open > kept; c->n_open--)
+    sw_map_set(&c->closed, &c->open[c->n_open - 1].loop, sizeof c->open->loop, 1);
+}
+
+/* A loop has one count and its ops are neighbours. */
+static void check_levels(struct check *c, const struct sw_op *op)
+{
+  if (op->n_levels < 0 || op->n_levels > SW_MAX_LEVELS) {
+    complain(c, op->name, "too many loops around it");
+    return;
+  }
+  int same = 0;
+  while (same < op->n_levels && same < c->n_open && op->level[same].loop == c->open[same].loop)
+    same++;
+  close_loops(c, same);
+  for (int l = 0; l < op->n_levels; l++) {
+    if (op->level[l].count < 2 || (l < same && op->level[l].count != c->open[l].count))
+      complain(c, op->name, "a loop around it has no count of its own");
+    if (l >= same && sw_map_get(&c->closed, &op->level[l].loop, sizeof op->level[l].loop) >= 0)
+      complain(c, op->name, "the ops of a loop around it are no neighbours");
+    c->open[l] = op->level[l];
+  }
+  c->n_open = op->n_levels;
 }
 
 static void check_op(const struct check *c, const struct sw_op *op)
@@ -90,7 +133,8 @@ static void check_args(const struct check *c, const char *where, const struct sw
 
 enum sw_rc sw_program_verify(struct sw_job *job, const struct sw_program *p, const char *pass)
 {
-  struct check c = {job, p, pass, SW_NEW_N(job->arena, bool, p->storages.n)};
+  struct check c = {.job = job, .p = p, .pass = pass, .written = SW_NEW_N(job->arena, bool, p->storages.n),
+                    .closed = {.arena = job->arena}};
   int before = job->faults.n;
   struct sw_map names = {.arena = job->arena};
   for (int i = 0; i < p->storages.n; i++)
@@ -107,9 +151,11 @@ enum sw_rc sw_program_verify(struct sw_job *job, const struct sw_program *p, con
       const struct sw_op *op = &p->ops.v[s->index];
       if (sw_map_set_str(&names, op->name, i) >= 0)
         complain(&c, op->name, "two ops of one name");
+      check_levels(&c, op);
       check_op(&c, op);
       continue;
     }
+    close_loops(&c, 0);
     const struct sw_host_step *h = &p->host_steps.v[s->index];
     check_args(&c, h->name, h->args.v, h->args.n);
     for (int r = 0; r < h->results.n; r++)

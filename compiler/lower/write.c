@@ -4,6 +4,7 @@
  *   %y : f16[64,128] strides=[1,64]
  *   y = add (64,128) %y[1,64] <- %x[128,1], %two[0,0]
  *   s = sum (64 | 128) %s[1] <- %x[128,1]                   after the bar: reduced loops
+ *   z = add (64,128) in loops 0:4 %z[128,1] <- %x[128,1]>8192  4 turns of loop 0, each 8192 elements further on
  *   host c = aten.cumsum.default -> %c : why
  *   return %y[64,128]/[1,64]
  *
@@ -38,7 +39,8 @@ static void write_storage(const struct sw_storage *s, struct sw_buf *out)
   sw_buf_printf(out, " %s%s%s\n", kinds[s->kind], s->host_only ? " host" : "", s->is_output ? " output" : "");
 }
 
-static void write_access(const struct sw_program *p, const struct sw_access *x, int n, struct sw_buf *out)
+static void write_access(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x, int n,
+                         struct sw_buf *out)
 {
   sw_buf_printf(out, "%%%s", p->storages.v[x->storage].name);
   list(out, x->step, n);
@@ -46,6 +48,8 @@ static void write_access(const struct sw_program *p, const struct sw_access *x, 
     sw_buf_printf(out, "+%" PRId64, x->offset);
   if (x->index_input >= 0)
     sw_buf_printf(out, "@%d*%" PRId64, x->index_input, x->index_step);
+  for (int l = 0; l < op->n_levels; l++)
+    sw_buf_printf(out, "%s%" PRId64, l ? "," : ">", x->advance[l]);
 }
 
 static void write_op(const struct sw_program *p, const struct sw_op *op, struct sw_buf *out)
@@ -55,11 +59,14 @@ static void write_op(const struct sw_program *p, const struct sw_op *op, struct 
   for (int d = 0; d < op->n_loops; d++)
     sw_buf_printf(out, "%s%" PRId64, d == op->n_written ? d ? " | " : "| " : d ? "," : "", op->range[d]);
   sw_buf_puts(out, ") ");
-  write_access(p, &op->out, op->n_written, out);
+  for (int l = 0; l < op->n_levels; l++)
+    sw_buf_printf(out, "%s%d:%" PRId64 "%s", l ? "," : "in loops ", op->level[l].loop, op->level[l].count,
+                  l == op->n_levels - 1 ? " " : "");
+  write_access(p, op, &op->out, op->n_written, out);
   sw_buf_puts(out, " <-");
   for (int i = 0; i < op->n_in; i++) {
     sw_buf_puts(out, i ? ", " : " ");
-    write_access(p, &op->in[i], op->n_loops, out);
+    write_access(p, op, &op->in[i], op->n_loops, out);
   }
   for (int i = 0; i < op->constants.n; i++)
     sw_buf_printf(out, " %s=%.9g", op->constants.v[i].name, op->constants.v[i].value);

@@ -1,7 +1,9 @@
 /* Copies at the border of the program (scratchpad.md section 6). A graph input that several ops of a kernel read is
  * copied into LX once, right in front of its first reader, and all of them read the copy. A graph output that is read
- * inside stays in LX, and right behind its writer a copy goes to HBM and becomes the output. */
+ * inside stays in LX, and right behind its writer a copy goes to HBM and becomes the output. A loop that one of them is
+ * in counts as one op. */
 #include "compiler/plan/liveness.h"
+#include "compiler/plan/loops.h"
 #include "compiler/plan/scratchpad.h"
 
 #include <string.h>
@@ -65,6 +67,8 @@ static int add_twin(struct sw_job *job, struct sw_program *p, int storage, bool 
                               .dtype = s->dtype,
                               .rank = s->rank,
                               .input = -1,
+                              .dynamic = s->dynamic,
+                              .rows = s->rows,
                               .layout = s->layout};
   memcpy(twin->size, s->size, sizeof s->size);
   memcpy(twin->stride, s->stride, sizeof s->stride);
@@ -99,11 +103,15 @@ void sw_insert_boundary_copies(struct sw_job *job, struct sw_program *p, struct 
   struct sw_arena *scratch = sw_arena_new(job->arena, SIZE_MAX);
   struct sw_around around = {SW_NEW_N(scratch, struct sw_ops, n_ops), SW_NEW_N(scratch, struct sw_ops, n_ops), n_ops};
   int *output_of = SW_NEW_N(scratch, int, n_storages);
+  const struct sw_span *span = sw_loop_spans(scratch, p);
   for (int c = 0; c < n; c++) {
     int twin, op = add_copy(job, p, &copies[c], &twin);
     const struct sw_life *l = &lives[copies[c].storage];
     bool is_input = copies[c].operand >= 0;
-    *SW_PUSH(scratch, &(is_input ? around.before : around.behind)[copies[c].like].of) = op;
+    const struct sw_op *like = &p->ops.v[copies[c].like];
+    int at = is_input || !like->n_levels ? sw_entrance(p, span, like, 0, copies[c].like)
+                                         : p->steps.v[span[like->level[0].loop].last].index;
+    *SW_PUSH(scratch, &(is_input ? around.before : around.behind)[at].of) = op;
     if (!is_input)
       output_of[copies[c].storage] = twin;
     for (int t = 0; is_input && t < l->n; t++)

@@ -5,6 +5,7 @@
  * [4,128,64] in 32 slices, core c slice c; a reader that is cut 8 x 4 by rows and columns disagrees. */
 #include "compiler/layout/normal.h"
 #include "compiler/plan/division.h"
+#include "compiler/plan/loops.h"
 #include "compiler/plan/scratchpad.h"
 
 #include <string.h>
@@ -93,7 +94,7 @@ enum sw_lx_reason sw_core_view(const struct sw_program *p, const struct sw_op *o
   struct walk w[SW_MAX_DEVICE_RANK];
   if (x->index_input >= 0)
     return SW_LX_INDEX_REASON;
-  if (!sw_layout_coords(l, op, x, coord))
+  if (sw_access_moves(op, x) || !sw_layout_coords(l, op, x, coord))
     return SW_LX_PARTIAL_REASON;
   unsigned cut = sw_op_cut_loops(p, op); /* another operand may cut a loop: then a core has several pieces */
   struct shares shares;

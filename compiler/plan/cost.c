@@ -7,67 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double clamp(double x, double least, double most)
-{
-  return fmin(fmax(x, least), most);
-}
-
 static double positive(double x)
 {
   return fmax(x, 0);
-}
-
-static double rate_of_transport(const struct sw_transport_fit *t, const struct sw_cost_op *op)
-{
-  if (op->rows <= 0 || op->cols <= 0)
-    return t->least;
-  double planes = fmax(1, op->cols / 64);
-  return clamp(t->a - t->b * log2(planes) - t->d * log2(fmax(2, op->rows)), t->least, sw_spyre.hbm);
-}
-
-static double rate_of_transpose(const struct sw_cost_op *op)
-{
-  double rate = rate_of_transport(&sw_spyre.transpose, op);
-  if (op->outer >= 8)
-    return rate;
-  return fmax(rate - sw_spyre.transpose_narrow * log2(8 / fmax(1, op->outer)), sw_spyre.transpose_narrow_least);
-}
-
-static double rate_of_broadcast(const struct sw_cost_op *op)
-{
-  if (op->rows <= 0 || op->cols <= 0)
-    return sw_spyre.broadcast_unknown;
-  int regime = op->rows >= 1024 ? 0 : op->cols <= 4096 ? 1 : 2;
-  const struct sw_broadcast_fit *f = &sw_spyre.broadcast[regime][op->row_operand ? 0 : 1];
-  double lr = log2(op->rows), lc = log2(op->cols), d = lc - 6;
-  double rate = f->base + f->rows * lr + f->rows2 * lr * lr + f->cols * lc + f->flat * positive(d - lr) +
-                f->tall * positive(lr - d);
-  return clamp(rate, f->least, f->most);
-}
-
-double sw_traffic_rate(const struct sw_cost_op *op)
-{
-  switch (op->traffic) {
-  case SW_TRAFFIC_SCATTER: return rate_of_transport(&sw_spyre.scatter, op);
-  case SW_TRAFFIC_RESTICKIFY: return sw_spyre.restickify;
-  case SW_TRAFFIC_REDUCE_OUTER: return sw_spyre.reduce_outer;
-  case SW_TRAFFIC_BROADCAST: return rate_of_broadcast(op);
-  case SW_TRAFFIC_TRANSPOSE: return rate_of_transpose(op);
-  case SW_TRAFFIC_CONCAT: return rate_of_transport(&sw_spyre.concat, op);
-  case SW_TRAFFIC_PLAIN: break;
-  }
-  return 0;
-}
-
-double sw_cores_factor(int cores)
-{
-  enum { LAST = sizeof sw_spyre.reduction_cores / sizeof *sw_spyre.reduction_cores - 1 };
-  double at = log2(cores < 1 ? 1 : cores);
-  int low = (int)at;
-  if (low >= LAST)
-    return sw_spyre.reduction_cores[LAST];
-  const double *g = &sw_spyre.reduction_cores[low];
-  return g[0] + (g[1] - g[0]) * (at - low);
 }
 
 /* Both ways at the plain rate, and the turnaround for what overlaps. */
@@ -96,7 +38,7 @@ double sw_compute_ns(const struct sw_cost_op *op)
   const struct sw_matmul_work *m = &op->matmul;
   if (!op->is_matmul)
     return 0;
-  double e = m->rows > 0 ? fmin(1, pow(m->rows / sw_spyre.macs_full_rows, sw_spyre.macs_rows_exponent)) : 1;
+  double e = m->rows > 0 && !op->tile.output ? fmin(1, pow(m->rows / sw_spyre.macs_full_rows, sw_spyre.macs_rows_exponent)) : 1;
   return m->macs / (op->cores * m->rate * e);
 }
 
@@ -112,8 +54,33 @@ static double split_ns(const struct sw_matmul_work *m)
 {
   bool by_rows = m->m >= m->n;
   double longer = by_rows ? m->m_split : m->n_split, shorter = by_rows ? m->n_split : m->m_split;
-  return positive(area(m) - sw_spyre.split_area) * (sw_spyre.split_long * positive(log2(longer / 8)) +
+  return fmax(1, m->turns) * positive(area(m) - sw_spyre.split_area) * (sw_spyre.split_long * positive(log2(longer / 8)) +
                                                     sw_spyre.split_short * positive(log2(shorter / 16)));
+}
+
+/* -- coarse tiling -- */
+
+double sw_tile_efficiency(const struct sw_cost_op *op)
+{
+  const struct sw_tile_fit *f = op->is_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
+  if (!op->tile.output || op->tile.rows <= 0)
+    return 1;
+  double x = pow(op->tile.rows / f->rows, f->by_rows) * pow(fmax(1, op->tile.cols) / f->cols, f->by_cols);
+  return x >= f->low ? fmin(f->most, x) : f->low * pow(x / f->low, f->by_low);
+}
+
+/* Part of the rate that a kernel with tiles reaches: that of its worst op, the slow-down by its largest tile beside it.
+ * It never is above 1, though the fit of plain tiles ends at 1.08. */
+static double tiles_rate(const struct sw_cost_op *ops, int n, bool any_matmul)
+{
+  const struct sw_tile_fit *f = any_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
+  double least = 1, largest = 0;
+  for (int i = 0; i < n; i++) {
+    least = fmin(least, sw_tile_efficiency(&ops[i]));
+    if (ops[i].tile.output)
+      largest = fmax(largest, 2 * ops[i].tile.rows * ops[i].tile.cols * ops[i].tile.element_bytes);
+  }
+  return least * (largest > f->bytes ? pow(f->bytes / largest, f->over) : 1);
 }
 
 /* -- kernels -- */
@@ -167,7 +134,7 @@ static double reduction_ns(const struct sw_cost_op *op, double read, double writ
 struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_cost_op *ops, int n)
 {
   struct sw_kernel_time t = {0};
-  double written = 0, spilled = 0, one_by_one = 0;
+  double written = 0, spilled = 0, one_by_one = 0, again = 0;
   bool any_matmul = false, any_rate = false;
   for (int i = 0; i < n; i++) {
     const struct sw_cost_op *op = &ops[i];
@@ -180,17 +147,19 @@ struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_c
       t.compute += sw_compute_ns(op);
       t.split += split_ns(&op->matmul);
       spilled += spill_bytes(&op->matmul);
+      again += op->tile.output ? op->tile.again : 0;
     }
   }
   double read = kernel_read_bytes(scratch, ops, n);
   if (any_matmul)
-    t.memory = plain_ns(read, written) + spilled / sw_spyre.hbm;
+    t.memory = plain_ns(read - again, written) + spilled / sw_spyre.hbm;
   else if (any_rate)
     t.memory = one_by_one;
   else if (n == 1 && ops[0].is_reduction)
     t.memory = reduction_ns(&ops[0], read, written);
   else
     t.memory = plain_ns(read, written);
+  t.memory = t.memory / tiles_rate(ops, n, any_matmul) + sw_spyre.again * again / sw_spyre.hbm;
   t.total = fmax(t.compute, t.memory) + t.split;
   return t;
 }

@@ -3,20 +3,10 @@
 #ifndef SW_PLAN_COST_H
 #define SW_PLAN_COST_H
 
+#include "compiler/layout/machine.h"
+#include "compiler/layout/rate.h"
 #include "compiler/plan/division.h"
-#include "compiler/plan/machine.h"
 #include "compiler/plan/plan.h"
-
-/* How an op's traffic with memory runs; all but plain have rates of their own. */
-enum sw_traffic {
-  SW_TRAFFIC_PLAIN,
-  SW_TRAFFIC_SCATTER,      /* a new dim interleaved below the sticks */
-  SW_TRAFFIC_RESTICKIFY,
-  SW_TRAFFIC_REDUCE_OUTER, /* reduction that keeps the stick */
-  SW_TRAFFIC_BROADCAST,    /* one operand smaller than the result */
-  SW_TRAFFIC_TRANSPOSE,    /* [R,M,C] to [M,R,C], sticks kept */
-  SW_TRAFFIC_CONCAT,       /* [R,C] into a slice of [R,k,C] */
-};
 
 struct sw_cost_arg {
   int storage;
@@ -32,18 +22,29 @@ struct sw_matmul_work {
   double m, n;
   double operand_bytes;      /* both operands without batch */
   double rate;               /* MAC per ns and core */
+  double turns;              /* that a penalty for uneven splits is paid */
+};
+
+/* What coarse tiling changes (section 8). Bytes and MACs count all turns already. */
+struct sw_tile_work {
+  bool output;    /* a dim of the output is cut into tiles */
+  double rows;    /* of a tile, on one core; 0 unknown */
+  double cols, element_bytes;
+  double again;   /* bytes of operands that a matmul fetches once more in every turn behind the first */
 };
 
 struct sw_cost_op {
-  enum sw_traffic traffic;
+  struct sw_rate rate;
   int cores;
   int n_in;
   struct sw_cost_arg in[SW_MAX_INPUTS], out;
   bool is_reduction, is_matmul;
-  double rows, cols, outer;  /* last two and third-last host dims of the output; 0 unknown */
-  bool row_operand;          /* of a broadcast: it varies along the columns */
   struct sw_matmul_work matmul;
+  struct sw_tile_work tile;
 };
+
+/* How much slower small tiles make the traffic of an op: 0.71 for 4 rows a core of 2048 columns; 1: not at all. */
+double sw_tile_efficiency(const struct sw_cost_op *op);
 
 /* ns of one kernel. Shared graph inputs count once and reading overlaps computing, so that it is not the sum of its
  * ops. */
@@ -56,10 +57,10 @@ struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_c
 double sw_compute_ns(const struct sw_cost_op *op);
 
 /* Rate of one op's traffic in GB/s, turnaround included; 0: it shares the plain rate of its kernel. */
-double sw_traffic_rate(const struct sw_cost_op *op);
-
-/* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
-double sw_cores_factor(int cores);
+static inline double sw_traffic_rate(const struct sw_cost_op *op)
+{
+  return sw_rate_gbps(&op->rate);
+}
 
 /* Bytes between memory and cores. */
 double sw_moved_bytes(const struct sw_cost_op *op);
@@ -72,5 +73,9 @@ double sw_extra_ns(const struct sw_program *p, const struct sw_op *op, const str
  * torch-spyre), which knows sizes of what is in memory only, bytes of torch's dtype, and a change of stick by the
  * steps in host memory. */
 void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_recorded, struct sw_cost_op *out);
+/* The tiles of an op in a loop; `c` are its other numbers. The recorded model slows down all that a kernel moves by its
+ * worst tile, so there they are part of the numbers; our own yardstick charges every op for its own (sw_extra_ns). */
+struct sw_tile_work sw_tile_work_of(const struct sw_program *p, const struct sw_op *op, const struct sw_cost_op *c,
+                                    bool as_recorded);
 
 #endif

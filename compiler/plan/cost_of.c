@@ -1,25 +1,9 @@
 /* What the time model wants to know of an op. Reference: cost-model.md section 2. */
 #include "compiler/plan/cost.h"
 
+#include "compiler/plan/loops.h"
+
 #include <string.h>
-
-/* Variables of an access; a row number is one. */
-static int vars_used(const struct sw_op *op, const struct sw_access *x)
-{
-  int n = x->index_input >= 0;
-  for (int l = 0; l < op->n_loops; l++)
-    n += x->step[l] != 0;
-  return n;
-}
-
-/* The written loop that steps through the output's elements one by one: the columns. -1 when there is none. */
-static int column_loop(const struct sw_op *op)
-{
-  for (int l = 0; l < op->n_written; l++)
-    if (op->out.step[l] == 1)
-      return l;
-  return -1;
-}
 
 static double host_dim(const struct sw_storage *s, int from_last)
 {
@@ -42,6 +26,19 @@ static double walked_part(const struct sw_op *op, const struct sw_access *x, con
   return walked < all ? walked / all : 1;
 }
 
+/* How often a tensor is fetched. The reference counts a loop that does not cut the operand, and takes a buffer of one
+ * tile for the whole tensor otherwise; in truth every turn fetches what the op walks. */
+static double fetches(const struct sw_op *op, const struct sw_access *x, bool as_recorded)
+{
+  double n = 1;
+  for (int l = 0; l < op->n_levels; l++) {
+    int cut = op->level[l].cut;
+    if (!as_recorded || (!x->advance[l] && (cut < 0 || !x->step[cut])))
+      n *= (double)op->level[l].count;
+  }
+  return n;
+}
+
 /* Whole storages count, padding included; but a part where only a part is read, which the reference does not see. */
 static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_op *op, const struct sw_access *x,
                                    double element_bytes, bool as_recorded)
@@ -50,7 +47,8 @@ static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_o
   struct sw_cost_arg a = {.storage = x->storage, .rows = host_dim(s, 2)};
   a.is_graph_input = s->kind == SW_STORAGE_INPUT || s->kind == SW_STORAGE_PARAMETER || s->kind == SW_STORAGE_BUFFER;
   if (s->layout && !in_lx(s))
-    a.bytes = element_bytes * (double)sw_layout_elements(s->layout) * (as_recorded ? 1 : walked_part(op, x, s));
+    a.bytes = element_bytes * (double)sw_layout_elements(s->layout) * (as_recorded ? 1 : walked_part(op, x, s)) *
+              fetches(op, x, as_recorded);
   return a;
 }
 
@@ -59,94 +57,18 @@ static void count_written_part(const struct sw_op *op, struct sw_cost_arg *out, 
 {
   if (op->role != SW_ROLE_WRITE && op->role != SW_ROLE_PADDING)
     return;
-  double part = element_bytes;
+  double part = element_bytes * (double)sw_op_turns(op);
   for (int l = 0; l < op->n_written; l++)
     part *= (double)op->range[l];
   if (out->bytes > part)
     out->bytes = part;
 }
 
-/* [R,M,C] to [M,R,C]: both sides walk the columns one by one and the other two dims in opposite order. */
-static bool is_transpose(const struct sw_op *op)
-{
-  const int64_t *in = op->in[0].step, *out = op->out.step;
-  return op->op == SW_OP_IDENTITY && op->n_in == 1 && op->n_loops == 3 && in[2] == 1 && out[2] == 1 &&
-         out[0] > out[1] && in[0] && in[0] < in[1];
-}
-
-static bool is_concat(const struct sw_program *p, const struct sw_op *op)
-{
-  const struct sw_storage *in = &p->storages.v[op->in[0].storage], *out = &p->storages.v[op->out.storage];
-  return op->op == SW_OP_IDENTITY && op->n_in == 1 && in->rank == 2 && out->rank == 3 && out->size[1] >= 2 &&
-         in->size[0] == out->size[0] && in->size[1] == out->size[2];
-}
-
-static bool reads_loop(const struct sw_op *op, int loop)
-{
-  for (int i = 0; i < op->n_in; i++)
-    if (op->in[i].step[loop])
-      return true;
-  return false;
-}
-
-/* Whether the columns of the output are walked across an input, by steps in host memory. */
-static bool reads_across(const struct sw_op *op, int column)
-{
-  for (int i = 0; column >= 0 && i < op->n_in; i++)
-    if (op->in[i].step[column] != 0 && op->in[i].step[column] != 1)
-      return true;
-  return false;
-}
-
-/* An operand of one row: [1,C]. */
-static bool is_row(const struct sw_program *p, const struct sw_op *op, int input, int column, bool as_recorded)
-{
-  const struct sw_storage *s = &p->storages.v[op->in[input].storage];
-  if (column < 0 || !op->in[input].step[column])
-    return false;
-  return !as_recorded || (s->rank >= 2 && s->size[s->rank - 2] == 1);
-}
-
-static enum sw_traffic traffic_of(const struct sw_program *p, const struct sw_op *op, bool as_recorded,
-                                  struct sw_cost_op *out)
-{
-  const struct sw_layout *l = p->storages.v[op->out.storage].layout;
-  int column = column_loop(op);
-  if (out->is_matmul)
-    return SW_TRAFFIC_PLAIN;
-  for (int v = 0; v < op->n_written; v++)
-    if (!reads_loop(op, v) && l->rank > 3 && l->device_size[l->rank - 2] > 0 && l->device_size[l->rank - 2] < 64)
-      return SW_TRAFFIC_SCATTER;
-  bool reduces = sw_device_op_is_reduction(op->op);
-  if (as_recorded ? !reduces && reads_across(op, column) : op->op == SW_OP_RESTICKIFY)
-    return SW_TRAFFIC_RESTICKIFY;
-  if (reduces) {
-    for (int i = 0; column >= 0 && i < op->n_in; i++)
-      for (int v = op->n_written; v < op->n_loops; v++)
-        if (op->in[i].step[v] > 1)
-          return SW_TRAFFIC_REDUCE_OUTER;
-    return SW_TRAFFIC_PLAIN;
-  }
-  bool broadcast = false, full = false;
-  for (int i = 0; i < op->n_in; i++) {
-    bool small = vars_used(op, &op->in[i]) < p->storages.v[op->out.storage].rank;
-    if (out->in[i].bytes <= 0)
-      continue;
-    broadcast |= small;
-    full |= !small;
-    out->row_operand |= small && is_row(p, op, i, column, as_recorded);
-  }
-  if (broadcast && full)
-    return SW_TRAFFIC_BROADCAST;
-  if (is_transpose(op))
-    return SW_TRAFFIC_TRANSPOSE;
-  return is_concat(p, op) ? SW_TRAFFIC_CONCAT : SW_TRAFFIC_PLAIN;
-}
-
 /* N is the innermost dim of the output, M the next one; everything else is batch. */
-static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct sw_op *op, double bytes)
+static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct sw_op *op, double bytes,
+                                       bool as_recorded)
 {
-  struct sw_matmul_work w = {.macs = 1, .rate = sw_spyre.macs, .m_split = 1, .n_split = 1};
+  struct sw_matmul_work w = {.macs = (double)sw_op_turns(op), .rate = sw_spyre.macs, .m_split = 1, .n_split = 1};
   int m = -1, n = -1;
   double k = 1;
   for (int l = 0; l < op->n_loops; l++) {
@@ -166,7 +88,8 @@ static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct 
   w.n_split = n >= 0 ? (double)op->plan->split[n] : 1;
   w.rows = w.m > 1 ? w.m / w.m_split : 0;
   w.cols = w.n > 1 ? w.n / w.n_split : 0;
-  w.operand_bytes = bytes * k * (w.m + w.n);
+  w.turns = as_recorded ? 1 : (double)sw_op_turns(op);
+  w.operand_bytes = bytes * k * (w.m + w.n) * w.turns;
 
   int three_dim = 0, default_order = 0;
   double batch = 1;
@@ -185,6 +108,32 @@ static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct 
   return w;
 }
 
+/* Rows are those of the output's second-last dim, and the split is that of its largest step (2, rule 6). The reference
+ * divides by the turns whatever is not in LX, also a buffer of one tile. */
+struct sw_tile_work sw_tile_work_of(const struct sw_program *p, const struct sw_op *op, const struct sw_cost_op *c,
+                                    bool as_recorded)
+{
+  const struct sw_storage *result = &p->storages.v[op->out.storage];
+  bool whole = as_recorded ? !in_lx(result) : sw_access_moves(op, &op->out);
+  struct sw_tile_work t = {.element_bytes = as_recorded ? sw_dtype_bytes(result->dtype)
+                                                        : 128.0 / sw_format_eps(result->layout->format)};
+  int outer = -1;
+  for (int l = 0; l < op->n_levels; l++)
+    t.output |= op->out.advance[l] || (op->level[l].cut >= 0 && op->level[l].cut < op->n_written);
+  for (int l = 0; l < op->n_written; l++)
+    if (outer < 0 || op->out.step[l] > op->out.step[outer])
+      outer = l;
+  t.rows = host_dim(result, 2) / (whole ? (double)sw_op_turns(op) : 1) /
+           (outer < 0 ? 1 : (double)op->plan->split[outer]);
+  t.cols = host_dim(result, 1);
+  for (int i = 0; i < op->n_in; i++) {
+    double n = fetches(op, &op->in[i], true), cols = host_dim(&p->storages.v[op->in[i].storage], 1);
+    t.again += c->in[i].bytes * (n - 1) / n;
+    t.cols = cols > t.cols ? cols : t.cols;
+  }
+  return t;
+}
+
 void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_recorded, struct sw_cost_op *out)
 {
   const struct sw_storage *result = &p->storages.v[op->out.storage];
@@ -193,16 +142,22 @@ void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_reco
                              .n_in = op->n_in,
                              .is_matmul = op->op == SW_OP_MATMUL || (op->op == SW_OP_MATMULFP8 && !as_recorded)};
   if (!as_recorded || !in_lx(result)) {
-    out->rows = host_dim(result, 2);
-    out->cols = host_dim(result, 1);
-    out->outer = host_dim(result, 3);
+    out->rate.rows = host_dim(result, 2);
+    out->rate.cols = host_dim(result, 1);
+    out->rate.outer = host_dim(result, 3);
   }
   out->is_reduction = sw_device_op_is_reduction(op->op) && !out->is_matmul;
   for (int i = 0; i < op->n_in; i++)
     out->in[i] = argument(p, op, &op->in[i], bytes, as_recorded);
   out->out = argument(p, op, &op->out, bytes, as_recorded);
   count_written_part(op, &out->out, bytes);
-  out->traffic = traffic_of(p, op, as_recorded, out);
+  bool in_memory[SW_MAX_INPUTS];
+  for (int i = 0; i < op->n_in; i++)
+    in_memory[i] = out->in[i].bytes > 0;
   if (out->is_matmul)
-    out->matmul = matmul_of(p, op, bytes);
+    out->matmul = matmul_of(p, op, bytes, as_recorded);
+  else
+    sw_rate_of(p, op, result->layout, in_memory, as_recorded, &out->rate);
+  if (as_recorded && op->n_levels)
+    out->tile = sw_tile_work_of(p, op, out, true);
 }

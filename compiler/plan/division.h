@@ -62,6 +62,7 @@ struct sw_work {
   bool pads_output;     /* emission masks or pads stick dims of the output too */
   const struct sw_hint *hint; /* in order of importance; with any, the planner adds nothing of its own */
   int n_hints;
+  int dynamic_loop;            /* 1 + the variable that has a granularity */
   bool best; /* profile best: padded dims are not even cut for the span, and what was cut for it may get more cores */
 };
 

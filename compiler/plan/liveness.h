@@ -17,6 +17,8 @@ struct sw_life {
   int n;
   int n_writes, n_reads;  /* touches of each kind */
   int first, last;        /* ticks */
+  bool carried;           /* by a loop, from its first tick to its last */
+  int64_t turns;          /* how often ops touch it, loops counted: each op once a turn */
   int kernel;             /* the only one that touches it; -1: none or several */
   bool by_host;           /* a host step reads or writes it */
   bool outside;           /* input, parameter, buffer, constant, or named by an output of the program */

@@ -1,10 +1,11 @@
-/* Pieces: an op whose tensors no core can address under any split is done in several ops, each for a piece of one
- * written loop.
+/* Pieces: an op whose tensors no core can address under any split is done piece by piece of one written loop. Equal
+ * pieces are the turns of a counted loop, if they are equally far apart in memory; else every one is an op.
  *
  * Splits must divide, so a prime number of sticks can't be cut at all. The lm_head of a model with 49159 words has 769
  * sticks of weights, 402 MB: one core would have to address them all. Its first 768 sticks (24 for each of 32 cores)
  * and the last one are two ops, and each fits. */
 #include "compiler/plan/division.h"
+#include "compiler/plan/loops.h"
 #include "compiler/plan/parts.h"
 
 #include "base/options.h"
@@ -56,6 +57,25 @@ static struct sw_op piece_of(const struct sw_op *op, int loop, int64_t start, in
   return piece;
 }
 
+/* The first one of n pieces as the body of a counted loop; false when they don't lie so. */
+static bool put_in_loop(struct sw_program *p, struct sw_op *piece, int loop, int64_t n)
+{
+  struct sw_op op = *piece;
+  if (op.n_levels == SW_MAX_LEVELS)
+    return false;
+  int level = op.n_levels++;
+  op.level[level] = (struct sw_level){.loop = p->n_loops, .count = n, .cut = loop};
+  for (int i = 0; i <= op.n_in; i++) {
+    struct sw_access *x = i < op.n_in ? &op.in[i] : &op.out;
+    x->advance[level] = x->step[loop] * op.range[loop];
+  }
+  if (sw_op_strays(p, &op))
+    return false;
+  *piece = op;
+  p->n_loops++;
+  return true;
+}
+
 /* A loop as `n` equal pieces, in whole sticks and together a multiple of the cores if it is that long, and a rest. */
 struct piece_sizes {
   int64_t n, each, rest;
@@ -96,9 +116,10 @@ static void cut(struct cutter *c, struct sw_job *job, int i)
       struct sw_op first = piece_of(&op, l, 0, z.each), rest = piece_of(&op, l, z.n * z.each, z.rest);
       if (divide(c, &first) != SW_OK || (z.rest && divide(c, &rest) != SW_OK))
         continue;
+      bool in_loop = n > 1 && put_in_loop(c->p, &first, l, n);
       c->p->ops.v[i] = first;
       c->more[i].first = c->p->ops.n;
-      for (int64_t k = 1; k < z.n + (z.rest > 0); k++) {
+      for (int64_t k = in_loop ? z.n : 1; k < z.n + (z.rest > 0); k++) {
         struct sw_op *more = SW_PUSH(job->arena, &c->p->ops);
         *more = k < z.n ? piece_of(&op, l, k * z.each, z.each) : rest;
         more->name = sw_arena_printf(job->arena, "%s/piece%d", op.name, (int)k + 1);

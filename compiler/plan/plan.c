@@ -44,6 +44,8 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
     for (; faults < job->faults.n; faults++)
       job->faults.v[faults].source = op->source;
     plan->cores = (int)sw_split_product(plan->split, op->n_loops);
+    plan->dynamic_loop = w->dynamic_loop;
+    plan->granularity = w->dynamic_loop ? w->var[w->dynamic_loop - 1].granularity : 0;
     worst = rc > worst ? rc : worst;
     if (sw_cancelled(job))
       return sw_fail(job, SW_CANCELLED, "cancelled while dividing work over the cores");

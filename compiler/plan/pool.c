@@ -136,7 +136,7 @@ static int64_t as_reference(struct sw_job *job, struct sw_arena *arena, const st
     const struct sw_life *l = &lives[x->storage[k]];
     for (int t = 0; t < l->n; t++)
       if (l->touch[t].operand < 0)
-        *SW_PUSH(arena, &births) = (struct birth){l->touch[t].tick, k};
+        *SW_PUSH(arena, &births) = (struct birth){l->carried ? l->first : l->touch[t].tick, k};
   }
   qsort(births.v, (size_t)births.n, sizeof *births.v, by_step);
   int *first = SW_NEW_N(arena, int, births.n), *last = SW_NEW_N(arena, int, births.n);
@@ -173,36 +173,49 @@ static enum sw_rc plan_pool(struct sw_job *job, const struct sw_options *o, cons
   return rc;
 }
 
+/* A storage that wants a place in a pool. */
+struct tenant {
+  int storage, kernel, first, write;
+};
+
+/* By kernel, in order of birth; of those that a loop carries, in order of their first writes. */
+static int by_birth(const void *a, const void *b)
+{
+  const struct tenant *x = a, *y = b;
+  return x->kernel != y->kernel ? x->kernel - y->kernel
+         : x->first != y->first ? x->first - y->first
+                                : x->write - y->write;
+}
+
 enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
                          const struct sw_life *lives, struct sw_plan *plan)
 {
   if (!o->pool)
     return SW_OK;
   struct sw_arena *arena = sw_arena_new(job->arena, SIZE_MAX);
-  int n = p->storages.n, *at = SW_NEW_N(arena, int, p->steps.n);
+  SW_VEC(struct tenant) all = {0};
+  for (int s = 0; s < p->storages.n; s++)
+    if (is_candidate(&p->storages.v[s], &lives[s]))
+      *SW_PUSH(arena, &all) = (struct tenant){s, lives[s].kernel, lives[s].first, lives[s].touch[0].tick};
+  if (all.n)
+    qsort(all.v, (size_t)all.n, sizeof *all.v, by_birth);
+  int n = all.n;
   struct tenants x = {0, SW_NEW_N(arena, int, n), SW_NEW_N(arena, int, n), SW_NEW_N(arena, int, n),
                       SW_NEW_N(arena, int64_t, n), SW_NEW_N(arena, int64_t, n)};
-  /* In order of birth, which is order of kernels too; an op writes one storage. */
-  for (int s = 0; s < n; s++)
-    if (is_candidate(&p->storages.v[s], &lives[s]))
-      at[lives[s].first] = s + 1;
   enum sw_rc rc = SW_OK;
-  int kernel = -1;
-  for (int t = 0; t <= p->steps.n && rc == SW_OK; t++) {
-    int s = t < p->steps.n ? at[t] - 1 : -1;
-    if (x.n && (t == p->steps.n || (s >= 0 && lives[s].kernel != kernel))) {
-      rc = plan_pool(job, o, p, lives, &x, &plan->kernels.v[kernel]);
-      if (plan->kernels.v[kernel].pool_bytes > plan->peak_pool_bytes)
-        plan->peak_pool_bytes = plan->kernels.v[kernel].pool_bytes;
-      x.n = 0;
+  for (int from = 0, to; from < n && rc == SW_OK; from = to) {
+    struct sw_kernel *kernel = &plan->kernels.v[all.v[from].kernel];
+    x.n = 0;
+    for (to = from; to < n && all.v[to].kernel == all.v[from].kernel; to++) {
+      int s = all.v[to].storage;
+      x.storage[x.n] = s;
+      x.first[x.n] = lives[s].first;
+      x.last[x.n] = lives[s].last;
+      x.bytes[x.n++] = sw_layout_bytes(p->storages.v[s].layout);
     }
-    if (s < 0)
-      continue;
-    kernel = lives[s].kernel;
-    x.storage[x.n] = s;
-    x.first[x.n] = lives[s].first;
-    x.last[x.n] = lives[s].last;
-    x.bytes[x.n++] = sw_layout_bytes(p->storages.v[s].layout);
+    rc = plan_pool(job, o, p, lives, &x, kernel);
+    if (kernel->pool_bytes > plan->peak_pool_bytes)
+      plan->peak_pool_bytes = kernel->pool_bytes;
   }
   sw_arena_free(arena);
   return rc;

@@ -8,10 +8,11 @@
  * c mod 4 of 4 and columns c / 4 mod 8 of 8, its destination rows c mod 32 of 32. Every core sends 8 pieces, every core
  * gets 8: 115 ns on the chip where writing and reading 64 KiB of memory take 870. */
 #include "compiler/plan/liveness.h"
+#include "compiler/plan/loops.h"
 #include "compiler/plan/scratchpad.h"
 
 #include "base/options.h"
-#include "compiler/plan/machine.h"
+#include "compiler/layout/machine.h"
 #include "compiler/plan/parts.h"
 
 #include <math.h>
@@ -62,6 +63,7 @@ struct destination {
 struct group {
   struct sw_arena *arena;
   const struct sw_program *p;
+  const struct sw_op *writer;
   struct sw_core_view source;
   struct sw_part part;
   SW_VEC(struct destination) to;
@@ -95,6 +97,7 @@ static bool add_destination(struct group *g, const struct sw_touch *t, const str
       !owners_of(part, own.loop, &relayout->to))
     return false;
   ((struct sw_op_plan *)d->copy.plan)->relayout = relayout;
+  sw_enter_loops(&d->copy, &g->p->ops.v[t->op], sw_common_levels(&g->p->ops.v[t->op], g->writer));
   d->ns = sw_part_move_ns(g->p->storages.v[d->copy.out.storage].layout, &g->part, part);
   return true;
 }
@@ -105,6 +108,7 @@ static bool collect(struct group *g, const struct sw_life *l, bool best)
   const struct sw_touch *writer = &l->touch[0];
   struct sw_core_view view;
   struct sw_part part;
+  g->writer = &g->p->ops.v[writer->op];
   if (sw_splits_reduction(&g->p->ops.v[writer->op]) || !owns(g->p, &g->p->ops.v[writer->op], -1, &g->source, &g->part))
     return false;
   for (int t = 1; t < l->n; t++) {
@@ -130,9 +134,9 @@ static bool collect(struct group *g, const struct sw_life *l, bool best)
 /* ns of memory traffic that the copies save, less what they take. */
 static bool pays(const struct group *g, const struct sw_life *l, const struct sw_layout *layout)
 {
-  double ns = (double)sw_layout_bytes(layout) * (1 + l->n_reads) / sw_spyre.hbm;
+  double ns = (double)sw_layout_bytes(layout) * (double)l->turns / sw_spyre.hbm;
   for (int k = 0; k < g->to.n; k++)
-    ns -= g->to.v[k].ns;
+    ns -= g->to.v[k].ns * (double)sw_op_turns(&g->to.v[k].copy);
   return ns > 0;
 }
 
@@ -154,7 +158,7 @@ static int add_storage(struct sw_job *job, struct sw_program *p, int source, int
 }
 
 static void insert(struct sw_job *job, struct sw_program *p, int source, const struct group *g, struct sw_arena *a,
-                   struct sw_around *around, struct sw_relayouts *out)
+                   const struct sw_span *span, struct sw_around *around, struct sw_relayouts *out)
 {
   for (int k = 0; k < g->to.n; k++) {
     const struct destination *d = &g->to.v[k];
@@ -170,7 +174,8 @@ static void insert(struct sw_job *job, struct sw_program *p, int source, const s
     op->name = p->storages.v[twin].name;
     op->in[0].storage = source;
     op->out.storage = twin;
-    *SW_PUSH(a, &around->before[d->before].of) = p->ops.n - 1;
+    int at = sw_entrance(p, span, &p->ops.v[d->before], op->n_levels, d->before);
+    *SW_PUSH(a, &around->before[at].of) = p->ops.n - 1;
     for (int r = 0; r < d->readers.n; r++)
       p->ops.v[d->readers.v[r].op].in[d->readers.v[r].operand].storage = twin;
     out->copy[out->n++] = (struct sw_relayout_copy){source, twin};
@@ -182,6 +187,7 @@ void sw_insert_relayouts(struct sw_job *job, const struct sw_options *o, struct 
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, SIZE_MAX);
   struct sw_life *lives = sw_lives_make(scratch, p);
+  const struct sw_span *span = sw_loop_spans(scratch, p);
   bool best = o->profile == SW_PROFILE_BEST;
   int n_ops = p->ops.n, n_storages = p->storages.n;
   struct sw_around around = {SW_NEW_N(scratch, struct sw_ops, n_ops), SW_NEW_N(scratch, struct sw_ops, n_ops), n_ops};
@@ -199,7 +205,7 @@ void sw_insert_relayouts(struct sw_job *job, const struct sw_options *o, struct 
     struct group g = {.arena = sw_arena_new(scratch, 0), .p = p};
     if (collect(&g, l, best) && 2 * sw_layout_bytes(storage->layout) / g.source.cores <= o->lx_bytes &&
         (!best || pays(&g, l, storage->layout)))
-      insert(job, p, s, &g, scratch, &around, out);
+      insert(job, p, s, &g, scratch, span, &around, out);
     sw_arena_free(g.arena);
   }
   if (out->n) {

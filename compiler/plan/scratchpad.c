@@ -126,6 +126,9 @@ static enum sw_lx_reason check_readers(const struct planner *x, int s)
     if (reads_through_index(&x->p->ops.v[l->touch[t].op], s))
       return SW_LX_INDEX_REASON;
   for (int t = 0; t < l->n; t++)
+    if (x->p->ops.v[l->touch[t].op].plan->dynamic_loop)
+      return SW_LX_PARTIAL_REASON; /* it is not known how much of it a core has */
+  for (int t = 0; t < l->n; t++)
     if (!sw_follows_slices(&x->p->ops.v[l->touch[t].op]))
       return SW_LX_NOT_REWRITABLE_REASON;
   if (l->by_host)
@@ -277,6 +280,7 @@ static bool may_reuse(const struct planner *x, const struct sw_op *op, int tick,
   int parent = op->in[i].storage, child = op->out.storage;
   if (parent == child || !x->r[parent].may || !x->r[child].may || sw_device_op_is_reduction(op->op) ||
       op->plan->relayout || (x->o->profile == SW_PROFILE_TORCH_SPYRE && is_moved(x, parent)) ||
+      x->lives[parent].carried || x->lives[child].carried ||
       x->lives[parent].last != tick || x->lives[child].first != tick || x->r[parent].bytes != x->r[child].bytes)
     return false;
   for (int k = 0; k < op->n_in; k++)
@@ -303,7 +307,7 @@ static struct sw_place_problem problem_of(struct planner *x, const int *storages
     const struct sw_storage *storage = &x->p->storages.v[s];
     int uses = uses_of(l);
     struct sw_place_buffer *b = sw_place_add(x->job, &p, storage->name, x->r[s].bytes, l->first, l->last + 1,
-                                             sw_layout_bytes(storage->layout) * (uses - x->r[s].copied));
+                                             sw_layout_bytes(storage->layout) * (l->turns - x->r[s].copied));
     b->uses = uses;
     b->is_input = storage->kind != SW_STORAGE_TEMPORARY;
     buffer_of[s] = k + 1;

@@ -1,14 +1,18 @@
-/* Tiles (profile best): ops around buffers that are too large for the scratchpads are done tile by tile along one loop,
- * so that what lies between them fits.
+/* Tiles (profile best): ops around buffers that are too large for the scratchpads are done tile by tile, so that what
+ * lies between them fits.
  *
  * A group is a set of ops joined by such buffers. Its loop walks one dim of each of them, is reduced nowhere and lies
  * in no stick. What lives inside the group gets a buffer for each tile, a part as large; what the group reads and writes
  * outside is taken in slices. An operand without the loop is fetched again in every tile, so a group is tiled only if
  * the traffic that the tiles save is more than that.
  *
+ * The tiles are the turns of a counted loop. Where what it takes from outside is not equally far apart in memory from
+ * tile to tile, which is all that a loop can say, every tile gets ops of its own.
+ *
  * Example: attention of 32 heads over 1024 positions has scores of 64 MiB, 2 MiB a core where 1.55 MiB fit. In 4 tiles
  * of 8 heads a score buffer takes 512 KiB a core, and none of its six trips to memory is left. */
 #include "compiler/plan/division.h"
+#include "compiler/plan/loops.h"
 #include "compiler/plan/parts.h"
 
 #include "base/options.h"
@@ -46,6 +50,7 @@ struct tiler {
   struct sw_storage *shorter; /* by storage: what a tile has of it */
   int *storage_of;            /* by storage: that of the tile at hand */
   ints *at_tick;              /* by tick: ops that run there instead */
+  bool moved;                 /* any */
 };
 
 static const struct sw_access *operand(const struct sw_op *op, int k)
@@ -441,6 +446,20 @@ static struct sw_op op_of_tile(const struct tiler *t, const struct sw_op *whole,
   return op;
 }
 
+/* The same op as the body of a loop: what it touches outside moves on. */
+static struct sw_op op_of_loop(const struct tiler *t, const struct sw_op *whole, int loop, int64_t n)
+{
+  struct sw_op op = op_of_tile(t, whole, loop, 0, n);
+  struct sw_level *level = &op.level[op.n_levels++];
+  *level = (struct sw_level){.loop = t->p->n_loops, .count = n, .cut = loop};
+  for (int k = 0; k <= op.n_in; k++)
+    if (t->storage[operand(whole, k)->storage].group != t->number) {
+      struct sw_access *x = k < op.n_in ? &op.in[k] : &op.out;
+      x->advance[op.n_levels - 1] = x->step[loop] * op.range[loop];
+    }
+  return op;
+}
+
 /* Whether every access of a tile has device coordinates. */
 static bool has_coordinates(const struct tiler *t, const struct sw_op *whole, const struct sw_op *op)
 {
@@ -493,16 +512,57 @@ static void add_buffers(struct tiler *t, int tile)
   }
 }
 
-/* Tile 0 takes the places of the group's ops and buffers, at last, since the others are made from them. All run where
- * the group ended. */
-static void commit(struct tiler *t, int64_t n)
+/* All ops run where the group ended. */
+static ints *run_together(struct tiler *t)
 {
-  struct sw_arena *a = t->job->arena;
   ints *order = &t->at_tick[t->op[t->group.v[t->group.n - 1]].tick];
+  t->moved = true;
   for (int i = 0; i < t->group.n; i++) {
     *SW_PUSH(t->scratch, order) = t->group.v[i];
     t->op[t->group.v[i]].tiled = true;
   }
+  return order;
+}
+
+static void shorten_buffers(struct tiler *t)
+{
+  for (int i = 0; i < t->group.n; i++) {
+    int s = t->p->ops.v[t->group.v[i]].out.storage;
+    if (t->storage[s].group == t->number)
+      t->p->storages.v[s] = t->shorter[s];
+  }
+}
+
+/* False when some access does not go straight. */
+static bool commit_loop(struct tiler *t, int64_t n)
+{
+  struct sw_op *body = SW_NEW_N(t->scratch, struct sw_op, t->group.n);
+  for (int i = 0; i < t->group.n; i++) {
+    const struct sw_op *whole = &t->p->ops.v[t->group.v[i]];
+    int64_t advance[SW_MAX_LEVELS];
+    if (whole->n_levels == SW_MAX_LEVELS)
+      return false;
+    body[i] = op_of_loop(t, whole, t->op[t->group.v[i]].loop, n);
+    for (int k = 0; k <= whole->n_in; k++) {
+      int s = operand(whole, k)->storage;
+      const struct sw_layout *l = t->p->storages.v[s].layout;
+      if (l && t->storage[s].group != t->number && !sw_access_advance(l, &body[i], operand(&body[i], k), advance))
+        return false;
+    }
+  }
+  run_together(t);
+  for (int i = 0; i < t->group.n; i++)
+    t->p->ops.v[t->group.v[i]] = body[i];
+  shorten_buffers(t);
+  t->p->n_loops++;
+  return true;
+}
+
+/* Tile 0 takes the places of the group's ops and buffers, at last, since the others are made from them. */
+static void commit_one_by_one(struct tiler *t, int64_t n)
+{
+  struct sw_arena *a = t->job->arena;
+  ints *order = run_together(t);
   for (int tile = 1; tile < n; tile++) {
     add_buffers(t, tile);
     for (int i = 0; i < t->group.n; i++) {
@@ -521,11 +581,7 @@ static void commit(struct tiler *t, int64_t n)
     struct sw_op *whole = &t->p->ops.v[t->group.v[i]];
     *whole = op_of_tile(t, whole, t->op[t->group.v[i]].loop, 0, n);
   }
-  for (int i = 0; i < t->group.n; i++) {
-    int s = t->p->ops.v[t->group.v[i]].out.storage;
-    if (t->storage[s].group == t->number)
-      t->p->storages.v[s] = t->shorter[s];
-  }
+  shorten_buffers(t);
 }
 
 /* The members may still belong to another group. */
@@ -570,13 +626,14 @@ void sw_tile(struct sw_job *job, const struct sw_options *o, struct sw_program *
     if (!is_large(&t, s) || !is_free(&t, s))
       continue;
     if (collect(&t, s) && can_run_together(&t) && choose_loop(&t, &n) >= 0 && prepare(&t, n)) {
-      commit(&t, n);
+      if (!commit_loop(&t, n))
+        commit_one_by_one(&t, n);
     } else {
       give_up(&t);
       failures++;
     }
   }
-  if (p->ops.n > n_ops)
+  if (t.moved)
     rebuild_steps(&t);
   sw_arena_free(t.scratch);
 }

@@ -70,7 +70,7 @@ static double price_of(const struct together *g, const struct sw_op *op, const s
                        const struct sw_cost_op *cost, const int64_t *split)
 {
   double us = sw_matmul_cost(w, split);
-  double ns = us >= 0 ? us * 1000 : sw_extra_ns(g->p, op, cost, w, split);
+  double ns = us >= 0 ? us * 1000 * (double)sw_op_turns(op) : sw_extra_ns(g->p, op, cost, w, split);
   return ns * sw_spyre.hbm;
 }
 
@@ -179,8 +179,10 @@ static void add_buffer(struct together *g, int storage, const struct sw_life *li
   }
   if (!n_parts)
     return;
-  int64_t costs[MAX_CHOICES + 1] = {0};
-  costs[n_parts] = sw_layout_bytes(s->layout) * (1 + life->n_reads);
+  int64_t costs[MAX_CHOICES + 1] = {0}, touches = 0;
+  for (int i = 0; i < life->n; i++)
+    touches += sw_op_turns(&g->p->ops.v[life->touch[i].op]);
+  costs[n_parts] = sw_layout_bytes(s->layout) * touches;
   int buffer = sw_assign_add_variable(g->problem, s->name, n_parts + 1, NULL, costs);
   for (int i = 0; i < life->n; i++)
     add_pair(g, buffer, part, n_parts, &g->choices[life->touch[i].op], parts_at(g, &life->touch[i]));

@@ -1,5 +1,6 @@
 /* The numbers of work division, taken from an op of the program. */
 #include "base/options.h"
+#include "compiler/layout/normal.h"
 #include "compiler/plan/division.h"
 
 #include <stdlib.h>
@@ -100,6 +101,25 @@ static enum sw_rc read_hints(struct sw_job *job, const struct sw_options *o, con
   return SW_OK;
 }
 
+/* The reference keeps dynamic sizes where they are in no stick and in no matmul (section 12); elsewhere, and in profile
+ * best, the loop runs to the maximum and computes rows that nobody reads. */
+static void find_dynamic_loop(const struct sw_program *p, const struct sw_op *op, struct sw_work *w)
+{
+  int v = op->row_loop - 1;
+  const struct sw_storage *out = &p->storages.v[op->out.storage];
+  if (v < 0 || w->best || !out->dynamic || w->kind == SW_WORK_MATMUL || w->kind == SW_WORK_MATMUL_FP8 || w->indirect)
+    return;
+  const struct sw_dim *d = &p->graph->dims.v[out->dynamic - 1];
+  int64_t granularity = sw_granularity(d->range.has_min ? d->range.min : 0, d->value);
+  bool in_stick = sw_coord_uses(&w->out.coord[w->out.rank - 1], v);
+  for (int i = 0; i < w->n_in; i++)
+    in_stick |= sw_coord_uses(&w->in[i].coord[w->in[i].rank - 1], v);
+  if (in_stick || op->range[v] != d->value || !granularity || sw_op_cut_loops(p, op) >> v & 1)
+    return;
+  w->dynamic_loop = v + 1;
+  w->var[v].granularity = granularity;
+}
+
 enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
                       const struct sw_op *op, struct sw_work *w)
 {
@@ -131,6 +151,8 @@ enum sw_rc sw_work_of(struct sw_job *job, const struct sw_options *o, const stru
       fine &= sw_work_tensor_of(p, op, &op->in[i], &w->in[w->n_in++]);
   }
   fine &= sw_work_tensor_of(p, op, &op->out, &w->out);
+  if (fine)
+    find_dynamic_loop(p, op, w);
   if (o->profile == SW_PROFILE_TORCH_SPYRE)
     w->greedy_only = reference_leaves_alone(p, op, w);
   if (!fine) {

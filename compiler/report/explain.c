@@ -19,7 +19,9 @@ struct candidate {
 struct explaining {
   struct sw_job *job;
   const char *name;
-  const json_t *result, *storage, *op;
+  const json_t *result, *storage;
+  SW_VEC(const json_t *) ops;  /* that have the name, stand for the node, come from the line, are in the file */
+  SW_VEC(const json_t *) host; /* host steps of that name or line */
   const char *unit;
   int64_t cost;
   struct candidate *candidates;
@@ -184,41 +186,51 @@ static void text_storage(const struct explaining *x, struct sw_buf *out)
     sw_buf_puts(out, "remedy      no layout of this storage alone needs fewer copies\n");
 }
 
-static void text_op(const struct explaining *x, struct sw_buf *out)
+static void text_op(const json_t *op, struct sw_buf *out)
 {
-  const json_t *op = x->op, *time = json_object_get(op, "time");
+  const json_t *time = json_object_get(op, "time");
   size_t i;
   json_t *node;
-  sw_buf_printf(out, "op          %s: %s", x->name, text_of(op, "device_op"));
+  sw_buf_printf(out, "op          %s: %s", text_of(op, "name"), text_of(op, "device_op"));
   if (json_is_string(json_object_get(op, "source")))
     sw_buf_printf(out, ", %s", text_of(op, "source"));
   sw_buf_puts(out, "\nnodes      ");
   json_array_foreach (json_object_get(op, "nodes"), i, node)
     sw_buf_printf(out, " %s", json_string_value(node));
-  sw_buf_puts(out, "\nloops       ");
+  sw_buf_printf(out, "\nfile        %s\nloops       ", text_of(op, "file"));
   numbers(out, json_object_get(op, "loops"));
   sw_buf_puts(out, " split ");
   numbers(out, json_object_get(op, "split"));
   sw_buf_printf(out, " over %d cores, kernel %d\n", (int)json_integer_value(json_object_get(op, "cores")),
                 (int)json_integer_value(json_object_get(op, "kernel")));
+  json_array_foreach (json_object_get(op, "in_loops"), i, node)
+    sw_buf_printf(out, "in loop     %d: %d turns\n", (int)json_integer_value(json_object_get(node, "loop")),
+                  (int)json_integer_value(json_object_get(node, "turns")));
   sw_buf_printf(out, "predicted   %.1f ns: compute %.1f, HBM %.1f, LX %.1f, overhead %.1f\n",
                 json_number_value(json_object_get(op, "predicted_ns")), json_number_value(json_object_get(time, "compute")),
                 json_number_value(json_object_get(time, "hbm")), json_number_value(json_object_get(time, "lx")),
                 json_number_value(json_object_get(time, "overhead")));
 }
 
-static void raw(struct sw_jw *w, const char *key, const json_t *v)
+static void raw_value(struct sw_jw *w, const json_t *v)
 {
-  sw_jw_key(w, key);
   char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
   if (!text) {
     sw_jw_null(w);
     return;
   }
+  if (w->need_comma && !w->after_key)
+    sw_buf_puts(w->out, ",");
   sw_buf_puts(w->out, text);
   free(text);
   w->after_key = false;
   w->need_comma = true;
+}
+
+static void raw(struct sw_jw *w, const char *key, const json_t *v)
+{
+  sw_jw_key(w, key);
+  raw_value(w, v);
 }
 
 static void as_document(const struct explaining *x, struct sw_buf *out)
@@ -228,7 +240,16 @@ static void as_document(const struct explaining *x, struct sw_buf *out)
   sw_jw_kstr(&w, "format", "stickwright.explanation/1");
   sw_jw_kstr(&w, "name", x->name);
   raw(&w, "storage", x->storage);
-  raw(&w, "op", x->op);
+  sw_jw_key(&w, "ops");
+  sw_jw_array(&w);
+  for (int i = 0; i < x->ops.n; i++)
+    raw_value(&w, x->ops.v[i]);
+  sw_jw_end_array(&w);
+  sw_jw_key(&w, "host_steps");
+  sw_jw_array(&w);
+  for (int i = 0; i < x->host.n; i++)
+    raw_value(&w, x->host.v[i]);
+  sw_jw_end_array(&w);
   sw_jw_kstr(&w, "unit", x->unit);
   sw_jw_kint(&w, "cost", x->cost);
   sw_jw_key(&w, "candidates");
@@ -254,6 +275,32 @@ static void as_document(const struct explaining *x, struct sw_buf *out)
   sw_buf_puts(out, "\n");
 }
 
+/* "bundle_0/sdsc_3.json", or the end of it behind a slash. */
+static bool is_file(const json_t *op, const char *name)
+{
+  const char *file = json_string_value(json_object_get(op, "file")), *end = file ? strrchr(file, '/') : NULL;
+  return file && (!strcmp(file, name) || (end && !strcmp(end + 1, name)));
+}
+
+/* A name may be that of an op, of a node, of a source line ("model.py:12") or of a file: what belongs together is found
+ * from either end. */
+static void find_ops(struct explaining *x)
+{
+  struct sw_arena *a = x->job->arena;
+  size_t i, k;
+  json_t *op, *node;
+  json_array_foreach (json_object_get(x->result, "ops"), i, op) {
+    bool found = !strcmp(text_of(op, "name"), x->name) || !strcmp(text_of(op, "source"), x->name) || is_file(op, x->name);
+    json_array_foreach (json_object_get(op, "nodes"), k, node)
+      found |= !strcmp(json_string_value(node), x->name);
+    if (found)
+      *SW_PUSH(a, &x->ops) = op;
+  }
+  json_array_foreach (json_object_get(x->result, "host_steps"), i, op)
+    if (!strcmp(text_of(op, "name"), x->name))
+      *SW_PUSH(a, &x->host) = op;
+}
+
 enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, bool as_json, struct sw_buf *out)
 {
   const char *text;
@@ -263,12 +310,12 @@ enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, boo
   if (!x.result)
     return job->worst;
   x.storage = named(json_object_get(x.result, "storages"), name);
-  x.op = named(json_object_get(x.result, "ops"), name);
+  find_ops(&x);
   x.unit = text_of(json_object_get(x.result, "objective"), "unit");
   x.cost = json_integer_value(json_object_get(json_object_get(x.result, "objective"), "value"));
-  if (!x.storage && !x.op) {
-    sw_fault(job, SW_NO_INPUT, "%s: no storage or op of this result is called %s", dir, name)->advice =
-        "result.json lists them";
+  if (!x.storage && !x.ops.n && !x.host.n) {
+    sw_fault(job, SW_NO_INPUT, "%s: no storage, op, node, source line or file of this result is called %s", dir, name)
+        ->advice = "result.json lists them";
     return SW_NO_INPUT;
   }
   if (x.storage)
@@ -279,7 +326,10 @@ enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, boo
   }
   if (x.storage)
     text_storage(&x, out);
-  if (x.op)
-    text_op(&x, out);
+  for (int i = 0; i < x.ops.n; i++)
+    text_op(x.ops.v[i], out);
+  for (int i = 0; i < x.host.n; i++)
+    sw_buf_printf(out, "host step   %s: %s, %s\n", text_of(x.host.v[i], "name"), text_of(x.host.v[i], "op"),
+                  text_of(x.host.v[i], "why"));
   return SW_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "compiler/plan/plan.h"
+#include "compiler/verify/verify.h"
 
 /* Parts behind a failed pass are NULL. */
 struct sw_report {
@@ -14,6 +15,7 @@ struct sw_report {
   const struct sw_program *program;
   const struct sw_choice *choice;
   const struct sw_plan *plan;
+  const struct sw_verdict *verdict;
 };
 
 /* What a plan consists of, in numbers. */

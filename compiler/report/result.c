@@ -3,6 +3,21 @@
 static const char *const storage_kinds[] = {"input", "parameter", "buffer", "constant", "scalar", "temporary"};
 static const char *const place_kinds[] = {"hbm", "pool", "lx"};
 
+/* The sizes of a dynamic dim that one program serves. */
+static void write_sizes(struct sw_jw *w, const struct sw_graph *g, const struct sw_dim *d)
+{
+  if (!d->serves_less)
+    return;
+  sw_jw_key(w, d->range.symbol);
+  sw_jw_object(w);
+  sw_jw_kint(w, "min", d->least);
+  sw_jw_kint(w, "max", d->value);
+  sw_jw_kint(w, "step", d->step);
+  sw_jw_kstr(w, "input", g->inputs.v[d->input].name);
+  sw_jw_kint(w, "dim", d->in_dim);
+  sw_jw_end_object(w);
+}
+
 static void write_input(struct sw_jw *w, const struct sw_report *r)
 {
   const struct sw_graph *g = r->graph;
@@ -15,6 +30,11 @@ static void write_input(struct sw_jw *w, const struct sw_report *r)
   sw_jw_object(w);
   for (int i = 0; g && i < g->dims.n; i++)
     sw_jw_kint(w, g->dims.v[i].range.symbol, g->dims.v[i].value);
+  sw_jw_end_object(w);
+  sw_jw_key(w, "sizes");
+  sw_jw_object(w);
+  for (int i = 0; g && r->program && i < g->dims.n; i++)
+    write_sizes(w, g, &g->dims.v[i]);
   sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
@@ -40,11 +60,18 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
     sw_jw_real(w, r->plan->predicted_ns);
   else
     sw_jw_null(w);
+  sw_jw_kreal(w, "host_ns", r->plan ? r->plan->host_ns : 0);
   sw_jw_key(w, "reference_ns");
   if (r->plan)
     sw_jw_real(w, r->plan->reference_ns);
   else
     sw_jw_null(w);
+  sw_jw_kstr(w, "plan_of", r->plan ? r->plan->plan_of : NULL);
+  sw_jw_key(w, "plans");
+  sw_jw_object(w);
+  for (int i = 0; r->plan && i < r->plan->tried.n; i++)
+    sw_jw_kreal(w, r->plan->tried.v[i].name, r->plan->tried.v[i].predicted_ns);
+  sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
 
@@ -151,15 +178,27 @@ static void write_conversions(struct sw_jw *w, const struct sw_report *r)
   sw_jw_end_array(w);
 }
 
-static void write_op_plan(struct sw_jw *w, const struct sw_op *op)
+static void write_op_plan(struct sw_jw *w, const struct sw_op *op, const char *file)
 {
   const struct sw_op_plan *plan = op->plan;
   sw_jw_kints(w, "loops", op->range, op->n_loops);
+  if (op->n_levels) {
+    sw_jw_key(w, "in_loops");
+    sw_jw_array(w);
+    for (int l = 0; l < op->n_levels; l++) {
+      sw_jw_object(w);
+      sw_jw_kint(w, "loop", op->level[l].loop);
+      sw_jw_kint(w, "turns", op->level[l].count);
+      sw_jw_end_object(w);
+    }
+    sw_jw_end_array(w);
+  }
   if (!plan)
     return;
   sw_jw_kints(w, "split", plan->split, op->n_loops);
   sw_jw_kint(w, "cores", plan->cores);
   sw_jw_kint(w, "kernel", plan->kernel);
+  sw_jw_kstr(w, "file", file);
   sw_jw_kreal(w, "predicted_ns", plan->time.total);
   sw_jw_key(w, "time");
   sw_jw_object(w);
@@ -170,9 +209,23 @@ static void write_op_plan(struct sw_jw *w, const struct sw_op *op)
   sw_jw_end_object(w);
 }
 
+/* The SuperDSC file of each op: they are numbered in the order of their kernel. NULL without a plan. */
+static const char **files_of_ops(const struct sw_report *r)
+{
+  struct sw_arena *a = r->job->arena;
+  if (!r->plan)
+    return NULL;
+  const char **files = SW_NEW_N(a, const char *, r->program->ops.n);
+  for (int k = 0; k < r->plan->kernels.n; k++)
+    for (int i = 0; i < r->plan->kernels.v[k].ops.n; i++)
+      files[r->plan->kernels.v[k].ops.v[i]] = sw_arena_printf(a, "bundle_%d/sdsc_%d.json", k, i);
+  return files;
+}
+
 static void write_ops(struct sw_jw *w, const struct sw_report *r)
 {
   const struct sw_program *p = r->program;
+  const char **files = files_of_ops(r);
   sw_jw_key(w, "ops");
   sw_jw_array(w);
   for (int i = 0; p && i < p->steps.n; i++) {
@@ -188,7 +241,7 @@ static void write_ops(struct sw_jw *w, const struct sw_report *r)
       sw_jw_str(w, r->graph->nodes.v[op->nodes.v[k]].name);
     sw_jw_end_array(w);
     sw_jw_kstr(w, "source", op->source);
-    write_op_plan(w, op);
+    write_op_plan(w, op, files ? files[p->steps.v[i].index] : NULL);
     sw_jw_end_object(w);
   }
   sw_jw_end_array(w);
@@ -204,6 +257,8 @@ static void write_host_steps(struct sw_jw *w, const struct sw_report *r)
     sw_jw_kstr(w, "name", h->name);
     sw_jw_kstr(w, "op", h->target);
     sw_jw_kstr(w, "why", h->why);
+    if (r->plan)
+      sw_jw_kreal(w, "predicted_ns", sw_host_step_ns(r->program, h));
     sw_jw_end_object(w);
   }
   sw_jw_end_array(w);
@@ -233,6 +288,23 @@ static void write_solver(struct sw_jw *w, const struct sw_report *r)
   sw_jw_end_object(w);
 }
 
+static void write_verdict(struct sw_jw *w, const struct sw_report *r)
+{
+  const struct sw_verdict *v = r->verdict;
+  sw_jw_key(w, "verify");
+  if (!v) {
+    sw_jw_null(w);
+    return;
+  }
+  sw_jw_object(w);
+  sw_jw_kstr(w, "outcome", v->outcome);
+  sw_jw_kint(w, "outputs", v->n_outputs);
+  sw_jw_kint(w, "work", v->work);
+  sw_jw_kbool(w, "weights_made_up", v->weights_made_up);
+  sw_jw_kstr(w, "why", v->why);
+  sw_jw_end_object(w);
+}
+
 void sw_report_result(const struct sw_report *r, struct sw_buf *out)
 {
   struct sw_jw w = {.out = out, .indent = 1};
@@ -249,6 +321,7 @@ void sw_report_result(const struct sw_report *r, struct sw_buf *out)
   write_conversions(&w, r);
   write_ops(&w, r);
   write_host_steps(&w, r);
+  write_verdict(&w, r);
   sw_jw_key(&w, "warnings");
   sw_jw_array(&w);
   for (int i = 0; i < r->job->warnings.n; i++)

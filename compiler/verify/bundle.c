@@ -13,6 +13,13 @@ struct affine {
   int64_t factor[8];
 };
 
+/* What a loop variable adds to an address, by place in values. */
+struct moves {
+  int n;
+  int variable[8];
+  int64_t factor[8];
+};
+
 struct loop {
   int first; /* line behind the scf.for */
   int n_executes; /* before it */
@@ -20,16 +27,22 @@ struct loop {
   int variable;
 };
 
+enum { DEEPEST = 16, POOL_SPACE = 1 << 20 };
+
 struct run {
   struct sw_job *job;
   const struct sim_files *files;
   const struct sim_form *form;
-  bool has_pool;
-  bool is_dry; /* nothing is executed, a loop runs once, parameters stand for nothing */
+  bool has_function, has_pool;
+  bool is_dry; /* nothing is executed, a loop runs once, parameters are their numbers */
+  struct sim_seen_list *seen;
+  struct loop loops[DEEPEST];
+  int depth;
   struct sim_card card;
   SW_VEC(char *) lines;
   struct sw_map names; /* name -> place in values */
   SW_VEC(int64_t) values;
+  SW_VEC(struct moves) moves; /* by place in values */
   SW_VEC(struct affine) maps;
   struct sw_map parsed; /* file -> place in ops */
   SW_VEC(struct dsc *) ops;
@@ -39,6 +52,12 @@ struct run {
 static enum sw_rc wrong(struct run *r, const char *what)
 {
   return sw_fail(r->job, SW_DIFFERENT, "bundle.mlir line %d: %s", r->line + 1, what);
+}
+
+/* Numbers of a text may be any; what they lead to is checked where it is used. */
+static int64_t sum(int64_t a, int64_t b)
+{
+  return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 /* The word that starts at s: %name, #name, number with sign. */
@@ -54,6 +73,7 @@ static int value_place(struct run *r, const char *name, size_t len)
     at = r->values.n;
     sw_map_set(&r->names, name, len, at);
     *SW_PUSH(r->job->arena, &r->values) = 0;
+    SW_PUSH(r->job->arena, &r->moves)->n = 0;
   }
   return (int)at;
 }
@@ -96,9 +116,12 @@ static enum sw_rc read_map(struct run *r, const char *s)
 static enum sw_rc read_parameters(struct run *r, const char *s, const struct sim_argument *args, int n_args)
 {
   int n = 0;
+  if (r->has_function)
+    return wrong(r, "a second function");
+  r->has_function = true;
   for (const char *p = strchr(s, '('); p && (p = strchr(p, '%')); p += word(p), n++) {
     if (r->is_dry) {
-      define(r, p, 0);
+      define(r, p, strncmp(p, "%arg_", 5) ? 0 : (int64_t)(n + 1) << SIM_SPACE_BITS);
       continue;
     }
     if (n == n_args)
@@ -159,6 +182,30 @@ static enum sw_rc check_symbols(struct run *r, const struct dsc *d, const struct
   return SW_OK;
 }
 
+/* Puts the execute down; `at` is the text of its operands. */
+static void see(struct run *r, const struct dsc *d, const struct sim_symbols *symbols, const char *at)
+{
+  struct sw_arena *a = r->job->arena;
+  struct sim_seen *seen = SW_PUSH(a, &r->seen->list);
+  seen->d = d;
+  seen->n = symbols->n;
+  seen->n_loops = r->depth;
+  seen->symbols = SW_NEW_N(a, struct sim_symbol_seen, symbols->n);
+  for (int i = 0; i < symbols->n; i++, at += word(at)) {
+    struct sim_symbol_seen *s = &seen->symbols[i];
+    int64_t space = symbols->values[i] >> SIM_SPACE_BITS;
+    at = strchr(at, '%');
+    const struct moves *m = &r->moves.v[value_place(r, at, word(at))];
+    s->id = symbols->ids[i];
+    s->argument = space == POOL_SPACE ? SIM_POOL : space ? (int)space - 1 : SIM_NUMBER;
+    s->offset = symbols->values[i] - (space << SIM_SPACE_BITS);
+    s->move = SW_NEW_N(a, int64_t, r->depth);
+    for (int l = 0; l < r->depth; l++)
+      for (int k = 0; k < m->n; k++)
+        s->move[l] += m->variable[k] == r->loops[l].variable ? m->factor[k] : 0;
+  }
+}
+
 /* sdscbundle.sdsc_execute (%a, %b) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2]} */
 static enum sw_rc execute(struct run *r, const char *s)
 {
@@ -191,6 +238,10 @@ static enum sw_rc execute(struct run *r, const char *s)
   const struct dsc *d = rc == SW_OK ? op(r, name) : NULL;
   if (rc == SW_OK)
     rc = d ? check_symbols(r, d, &symbols) : r->job->worst;
+  if (rc == SW_OK && sw_cancelled(r->job))
+    rc = sw_fail(r->job, SW_CANCELLED, "cancelled in bundle.mlir line %d", r->line + 1);
+  if (rc == SW_OK && r->seen)
+    see(r, d, &symbols, s);
   if (rc == SW_OK && !r->is_dry)
     rc = sim_execute(r->job, &r->card, d, &symbols);
   sw_arena_free(a);
@@ -211,7 +262,7 @@ static enum sw_rc assign(struct run *r, const char *s)
     const char *second = strchr(what + 11, ',');
     if (!second || !lookup(r, what + 11, &a) || !lookup(r, second + 2, &b))
       return wrong(r, "a sum of unknown names");
-    define(r, s, a + b);
+    define(r, s, sum(a, b));
   } else if (!strncmp(what, "sdscbundle.device_mem_allocate ", 31)) {
     int64_t bytes = strtoll(what + 31, NULL, 10);
     if (bytes <= 0 || bytes > INT64_C(15032385536))
@@ -219,8 +270,12 @@ static enum sw_rc assign(struct run *r, const char *s)
     if (r->has_pool)
       return wrong(r, "a second pool");
     r->has_pool = true;
-    if (!r->is_dry)
-      r->card.pool = r->card.hbm[r->card.n_hbm++] = sim_memory_new(r->job->arena, "the pool", (size_t)bytes, true);
+    if (r->is_dry) {
+      define(r, s, (int64_t)POOL_SPACE << SIM_SPACE_BITS);
+      return SW_OK;
+    }
+    r->card.pool = r->card.hbm[r->card.n_hbm++] = sim_memory_new(r->job->arena, "the pool", (size_t)bytes, true);
+    r->card.hbm[r->card.n_hbm - 1]->is_dl16 = r->card.is_dl16;
     define(r, s, (int64_t)r->card.n_hbm << SIM_SPACE_BITS);
   } else if (!strncmp(what, "sdscbundle.input_arg_extract value from ", 40)) {
     if (!lookup(r, what + 40, &a))
@@ -231,13 +286,17 @@ static enum sw_rc assign(struct run *r, const char *s)
     const char *base = strchr(what, '['), *p = strchr(what, '(');
     if (map < 0 || map >= r->maps.n || !base || !p || !lookup(r, base + 1, &a))
       return wrong(r, "an affine map of unknown operands");
+    struct moves moves = {0};
     for (int i = 0; i < r->maps.v[map].n; i++, p += word(p)) {
       p = strchr(p, '%');
       if (!p || p > base || !lookup(r, p, &b))
         return wrong(r, "an affine map with too few operands");
-      a += r->maps.v[map].factor[i] * b;
+      moves.variable[moves.n] = value_place(r, p, word(p));
+      moves.factor[moves.n++] = r->maps.v[map].factor[i];
+      a = sum(a, (int64_t)((uint64_t)r->maps.v[map].factor[i] * (uint64_t)b));
     }
     define(r, s, a);
+    r->moves.v[value_place(r, s, word(s))] = moves;
   } else {
     return wrong(r, "a statement of unknown form");
   }
@@ -260,9 +319,7 @@ static enum sw_rc begin_loop(struct run *r, const char *s, struct loop *l)
 
 static enum sw_rc run_lines(struct run *r, const struct sim_argument *args, int n_args)
 {
-  enum { DEEPEST = 16 };
-  struct loop loops[DEEPEST];
-  int depth = 0;
+  enum { MOST_EXECUTES = 1 << 25 }; /* more executes have no stamps (memory.h) */
   for (r->line = 0; r->line < r->lines.n; r->line++) {
     const char *s = r->lines.v[r->line];
     s += strspn(s, " \t");
@@ -273,26 +330,28 @@ static enum sw_rc run_lines(struct run *r, const struct sim_argument *args, int 
     } else if (!strncmp(s, "func.func", 9)) {
       SW_TRY(read_parameters(r, s, args, n_args));
     } else if (!strncmp(s, "scf.for", 7)) {
-      if (depth == DEEPEST)
+      if (r->depth == DEEPEST)
         return wrong(r, "loops nested too deeply");
-      SW_TRY(begin_loop(r, s, &loops[depth++]));
+      SW_TRY(begin_loop(r, s, &r->loops[r->depth++]));
     } else if (*s == '}') {
-      if (!depth)
+      if (!r->depth)
         continue; /* of the function or the module */
-      struct loop *l = &loops[depth - 1];
+      struct loop *l = &r->loops[r->depth - 1];
       if (r->n_executes == l->n_executes)
         return wrong(r, "a loop without an execute");
       if (++l->at < l->count && !r->is_dry) {
         r->values.v[l->variable] = l->at;
         r->line = l->first - 1;
       } else {
-        depth--;
+        r->depth--;
       }
     } else if (!strncmp(s, "sdscbundle.sdsc_execute", 23)) {
+      if (r->n_executes++ == MOST_EXECUTES)
+        return sw_fail(r->job, SW_LIMIT, "bundle.mlir line %d: more than %d executes; this simulator stops there",
+                       r->line + 1, MOST_EXECUTES);
       SW_TRY(execute(r, s));
-      r->n_executes++;
     } else if (!strncmp(s, "return", 6)) {
-      return depth ? wrong(r, "a return inside a loop") : SW_OK;
+      return r->depth ? wrong(r, "a return inside a loop") : SW_OK;
     } else {
       SW_TRY(assign(r, s));
     }
@@ -330,16 +389,15 @@ static struct run *begin(struct sw_job *job, const struct sim_files *files)
 enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, const struct sim_argument *args,
                           int n_args)
 {
-  enum { LX_BYTES = 2 << 20 };
   struct run *r = begin(job, files);
   struct sw_arena *scratch = sw_arena_new(job->arena, 0); /* pool and scratchpads of this bundle */
   r->card.hbm = SW_NEW_N(job->arena, struct sim_memory *, n_args + 1);
-  for (int c = 0; c < DSC_MAX_CORES; c++)
-    r->card.lx[c] = sim_memory_new(scratch, "LX", LX_BYTES, false);
+  r->card.scratch = scratch;
   enum sw_rc rc = read_lines(r);
   /* stamps of the arguments belong to this bundle only */
   for (int i = 0; i < n_args && rc == SW_OK; i++)
     if (args[i].memory && args[i].memory->writer) {
+      r->card.is_dl16 |= args[i].memory->is_dl16;
       memset(args[i].memory->writer, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
       memset(args[i].memory->reader, 0, (args[i].memory->n / 2 + 4) * sizeof(uint32_t));
     }
@@ -357,4 +415,13 @@ enum sw_rc sim_check_bundle(struct sw_job *job, const struct sim_files *files, i
   SW_TRY(run_lines(r, NULL, 0));
   *n_files = r->ops.n;
   return SW_OK;
+}
+
+enum sw_rc sim_describe_bundle(struct sw_job *job, const struct sim_files *files, struct sim_seen_list *out)
+{
+  struct run *r = begin(job, files);
+  r->is_dry = true;
+  r->seen = out;
+  SW_TRY(read_lines(r));
+  return run_lines(r, NULL, 0);
 }

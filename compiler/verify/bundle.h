@@ -24,4 +24,24 @@ enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, con
  * execute passes the symbols that its file names. *n_files: how many files there are. */
 enum sw_rc sim_check_bundle(struct sw_job *job, const struct sim_files *files, int *n_files);
 
+/* An execute as it stands in the text. */
+struct sim_seen {
+  const struct dsc *d;
+  int n; /* symbols */
+  struct sim_symbol_seen {
+    int64_t id, offset; /* bytes, in the first round of all loops */
+    int argument;       /* number of the parameter, SIM_POOL, or SIM_NUMBER (not an address) */
+    int64_t *move;      /* by loop around the execute, outermost first: bytes that one round adds */
+  } *symbols;
+  int n_loops;
+};
+enum { SIM_POOL = -1, SIM_NUMBER = -2 };
+
+struct sim_seen_list {
+  SW_VEC(struct sim_seen) list;
+};
+
+/* sim_check_bundle, and what there is to tell about it: the executes in their order. */
+enum sw_rc sim_describe_bundle(struct sw_job *job, const struct sim_files *files, struct sim_seen_list *out);
+
 #endif

@@ -245,24 +245,12 @@ static void read_tensor(struct reader *r, struct dsc *d, const json_t *body, int
   read_own_map(r, d, t, node);
 }
 
-/* DL16: 1 sign, 6 exponent (bias 31), 9 fraction bits; exponent and fraction all ones: infinity. */
-static double dl16(int64_t bits)
-{
-  int exponent = (int)(bits >> 9 & 63), fraction = (int)(bits & 511);
-  double sign = bits & 0x8000 ? -1 : 1;
-  if (!(bits & 0x7FFF))
-    return sign * 0.0;
-  if (exponent == 63 && fraction == 511)
-    return sign * INFINITY;
-  return sign * ldexp(1 + fraction / 512.0, exponent - 31);
-}
-
 static void read_symbols(struct reader *r, struct dsc *d, const json_t *body)
 {
   const char *dim;
   json_t *ids;
   json_object_foreach (json_object_get(body, "dimToSymbolMapping_"), dim, ids) {
-    dim_number(r, d, dim, strlen(dim));
+    d->symbol_dim[d->n_symbols] = dim_number(r, d, dim, strlen(dim));
     d->symbol[d->n_symbols++] = json_integer_value(json_array_get(ids, 0));
   }
 }
@@ -281,7 +269,7 @@ static void read_constants(struct reader *r, struct dsc *d, const json_t *body)
     uint32_t pattern = (uint32_t)bits;
     memcpy(&single, &pattern, 4);
     d->constant[d->n_constants].name = name ? name : "";
-    d->constant[d->n_constants++].value = format && !strcmp(format, "IEEE_FP32") ? (double)single : dl16(bits);
+    d->constant[d->n_constants++].value = format && !strcmp(format, "IEEE_FP32") ? (double)single : sim_dl16_value((unsigned)bits);
   }
   const char *dim;
   json_t *mask;
@@ -346,6 +334,7 @@ struct dsc *dsc_read(struct sw_job *job, const struct sim_form *form, const char
   }
   d->key = key;
   d->fn = end + 1;
+  d->handle = json_object_get(top, "debug_handle_");
   const json_t *dsc = json_array_get(get(&r, top, "dscs_"), 0), *body = get(&r, dsc, d->fn);
   if (r.bad)
     return NULL;

@@ -38,6 +38,7 @@ struct dsc_constant {
 
 struct dsc {
   const char *file, *key, *fn; /* "sdsc_3.json", "3_add", "add" */
+  const json_t *handle;        /* debug_handle_; belongs to the job */
   int n_dims;
   const char *dim[DSC_MAX_DIMS];
   int64_t size[DSC_MAX_DIMS], split[DSC_MAX_DIMS], slice[DSC_MAX_DIMS]; /* N_, work slices, ss_ */
@@ -54,8 +55,9 @@ struct dsc {
   struct dsc_window window[DSC_MAX_DIMS];
   int n_constants;
   struct dsc_constant constant[8];
-  int n_symbols; /* ids of dynamic sizes, by dim */
+  int n_symbols; /* ids of dynamic sizes, and the dims that have them */
   int64_t symbol[DSC_MAX_DIMS];
+  int symbol_dim[DSC_MAX_DIMS];
 };
 
 /* NULL after a fault. `file` is the file's name. */

@@ -507,12 +507,42 @@ static bool is_joint(enum sim_kind kind)
   return kind == SIM_SHUFFLE || kind == SIM_REDUCE || kind == SIM_MATMUL || kind == SIM_EXX2;
 }
 
+/* An op whose dims have the sizes of this run: `N_` is the largest one and what memory is laid out for, a core does its
+ * part of the size. False after a fault. */
+static bool take_sizes(struct sw_job *job, const struct dsc *d, const struct sim_symbols *symbols, struct dsc *now)
+{
+  const char *what = NULL;
+  *now = *d;
+  for (int k = 0; k < d->n_symbols && !what; k++) {
+    int dim = d->symbol_dim[k];
+    int64_t size = -1;
+    for (int i = 0; i < symbols->n; i++)
+      if (symbols->ids[i] == d->symbol[k])
+        size = symbols->values[i];
+    if (size < 1 || size > d->size[dim] || size % d->split[dim])
+      what = "a dynamic size that its cores can't share out evenly";
+    for (int t = 0; t < d->n_tensors; t++)
+      if (d->tensor[t].scale[dim] == 1 && (d->tensor[t].is_lx || d->tensor[t].stick == dim || d->tensor[t].is_index))
+        what = "a dynamic size in the stick, in LX or of row numbers";
+    now->slice[dim] = size / d->split[dim];
+  }
+  if (what)
+    sw_fault(job, SW_DIFFERENT, "%s: %s", d->file, what)->source = d->file;
+  return !what;
+}
+
 enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct dsc *d, const struct sim_symbols *symbols)
 {
   const struct sim_function *how = sim_function_find(d->fn);
+  struct dsc now;
   if (!how) {
     sw_fault(job, SW_UNSUPPORTED, "op %s is not simulated", d->fn)->source = d->file;
     return SW_UNSUPPORTED;
+  }
+  if (d->n_symbols) {
+    if (!take_sizes(job, d, symbols, &now))
+      return SW_DIFFERENT;
+    d = &now;
   }
   struct sim_exec x = {.job = job, .card = card, .d = d, .symbols = symbols, .inner = d->tensor[d->out].stick};
   int64_t first_base[DSC_MAX_TENSORS];

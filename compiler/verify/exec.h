@@ -11,7 +11,9 @@ struct sim_card {
   struct sim_memory **hbm; /* by space number - 1 */
   int n_hbm;
   const struct sim_memory *pool; /* one of them, or NULL */
-  struct sim_memory *lx[DSC_MAX_CORES];
+  struct sim_memory *lx[DSC_MAX_CORES]; /* made when a core first uses its own */
+  struct sw_arena *scratch;             /* for them */
+  bool is_dl16;                         /* as the memory of the arguments */
   uint32_t n_executes;
 };
 

@@ -51,7 +51,8 @@ const struct sim_function *sim_function_find(const char *fn)
 {
   size_t n = strlen(fn) - (sim_function_is_nonstick(fn) ? strlen(tail) : 0);
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
-    if (strlen(functions[i].name) == n && !memcmp(functions[i].name, fn, n))
+    if (strlen(functions[i].name) == n && !memcmp(functions[i].name, fn, n) &&
+        (!fn[n] || functions[i].kind == SIM_REDUCE))
       return &functions[i];
   return NULL;
 }

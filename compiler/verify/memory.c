@@ -56,6 +56,15 @@ static double half_value(uint16_t half)
   return (double)from_bits(sign | bits) * 0x1p112;
 }
 
+/* 2^e as a double. */
+static double power(int e)
+{
+  uint64_t bits = (uint64_t)(e + 1023) << 52;
+  double v;
+  memcpy(&v, &bits, 8);
+  return v;
+}
+
 /* Nearest half, ties to even. Adding a power of two pushes the bits that a half does not have out of a double: for
  * 2^e <= |v| < 2^(e+1) the half's last bit is 2^(e-10), the double's 2^(e'-52), so e' = e + 42. Subnormal halves end at
  * 2^-24. */
@@ -71,9 +80,34 @@ static uint16_t half_bits(double v)
     return (uint16_t)(sign | 0x7C00);
   if (e < -14)
     e = -14;
-  double push = ldexp(1, e + 42), rounded = (fabs(v) + push) - push;
-  unsigned whole = (unsigned)ldexp(rounded, 10 - e); /* 0 to 2048, 1024 and more: a normal number */
+  double push = power(e + 42), rounded = (fabs(v) + push) - push;
+  unsigned whole = (unsigned)(rounded * power(10 - e)); /* 0 to 2048, 1024 and more: a normal number */
   return (uint16_t)(sign | (whole + ((unsigned)(e + 14) << 10)));
+}
+
+uint16_t sim_dl16_bits(double v)
+{
+  float single = (float)v;
+  uint32_t bits;
+  memcpy(&bits, &single, 4);
+  unsigned sign = bits >> 16 & 0x8000;
+  bits = (bits & 0x7FFFFFFF) + (1u << 13); /* a carry goes to the exponent */
+  int exponent = (int)(bits >> 23) - 127 + 31;
+  unsigned fraction = bits >> 14 & 511;
+  if (isnan(v) || exponent > 63)
+    return (uint16_t)(sign | 0x7FFF);
+  return exponent < 0 ? (uint16_t)sign : (uint16_t)(sign | (unsigned)exponent << 9 | fraction);
+}
+
+double sim_dl16_value(unsigned bits)
+{
+  int exponent = (int)(bits >> 9 & 63), fraction = (int)(bits & 511);
+  double sign = bits & 0x8000 ? -1 : 1;
+  if (!(bits & 0x7FFF))
+    return sign * 0.0;
+  if ((bits & 0x7FFF) == 0x7FFF)
+    return sign * INFINITY;
+  return sign * (512 + fraction) * power(exponent - 31 - 9);
 }
 
 /* e4m3fn: 4 exponent bits with bias 7, no infinity, all ones is NaN. */
@@ -140,7 +174,7 @@ enum sim_clash sim_load(struct sim_memory *m, int64_t at, enum sim_format f, uin
   float single;
   int32_t whole;
   switch (f) {
-  case SIM_FP16: memcpy(&half, p, 2), out->v = half_value(half); break;
+  case SIM_FP16: memcpy(&half, p, 2), out->v = m->is_dl16 ? sim_dl16_value(half) : half_value(half); break;
   case SIM_FP32: memcpy(&single, p, 4), out->v = (double)single; break;
   case SIM_INT32: memcpy(&whole, p, 4), out->v = whole; break;
   default: out->v = fp8_value(*p); break;
@@ -157,7 +191,7 @@ enum sim_clash sim_store(struct sim_memory *m, int64_t at, enum sim_format f, ui
   if (v.poison)
     v.v = 0;
   switch (f) {
-  case SIM_FP16: half = half_bits(v.v), memcpy(bits, &half, 2); break;
+  case SIM_FP16: half = m->is_dl16 ? sim_dl16_bits(v.v) : half_bits(v.v), memcpy(bits, &half, 2); break;
   case SIM_FP32: single = (float)v.v, memcpy(bits, &single, 4); break;
   case SIM_INT32:
     whole = v.v >= INT32_MAX ? INT32_MAX : v.v <= INT32_MIN ? INT32_MIN : (int32_t)v.v;

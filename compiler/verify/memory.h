@@ -17,7 +17,14 @@ struct sim_memory {
   unsigned char *bytes, *defined; /* one flag a byte */
   uint32_t *writer, *reader;      /* per 2 bytes: stamp of the last one; NULL for a private scratchpad */
   size_t n;
+  bool is_dl16; /* 16-bit floats are DL16, else IEEE half */
 };
+
+/* DL16: 1 sign, 6 exponent (bias 31), 9 fraction bits. 0 is 0, all ones is infinity, exponent 0 is like any other.
+ * Rounded half away from zero; what is too small becomes 0, what is too large, infinite or no number becomes infinity
+ * (superdsc.md 6.4, M9). 0.01 -> 12431 -> 0.0099945068359375. */
+uint16_t sim_dl16_bits(double v);
+double sim_dl16_value(unsigned bits);
 
 /* All poison. `shared`: several cores use it, so accesses are stamped. */
 struct sim_memory *sim_memory_new(struct sw_arena *a, const char *name, size_t bytes, bool shared);

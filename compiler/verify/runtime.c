@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "compiler/verify/host_step.h"
 #include "compiler/verify/image.h"
+#include "compiler/verify/sizes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,10 +13,12 @@ struct buffer {
   const char *name, *kind, *source;
   enum sw_dtype dtype;
   struct image image;  /* layout.rank 0: host memory only */
+  const json_t *json;
   bool has_fill;
   bool is_loaded;  /* holds values of its source */
   uint64_t digest; /* of its memory when it was loaded */
   double fill;
+  int64_t index_range; /* it holds row numbers below this; 0: it holds none */
   struct sim_memory *memory;
   struct image_host host;
 };
@@ -29,6 +32,8 @@ struct rt {
   struct sw_map by_name, inputs;
   SW_VEC(const struct sw_tensor *) input_tensors;
   const char *bundle; /* folder of the one that runs */
+  bool is_dl16;
+  struct sim_sizes sizes;
 };
 
 static void wrong(struct rt *r, const char *where, const char *what)
@@ -85,6 +90,7 @@ static void read_buffer(struct rt *r, const json_t *j)
     wrong(r, name, "two buffers of one name");
   struct buffer *b = SW_PUSH(r->job->arena, &r->buffers);
   b->name = name;
+  b->json = j;
   b->kind = kind;
   b->dtype = t;
   b->source = json_string_value(json_object_get(j, "source"));
@@ -94,6 +100,7 @@ static void read_buffer(struct rt *r, const json_t *j)
   const json_t *fill = json_object_get(j, "fill");
   b->has_fill = json_is_number(fill);
   b->fill = json_number_value(fill);
+  b->index_range = json_integer_value(json_object_get(j, "index_range"));
   if (!read_layout(r, b, json_object_get(j, "layout")))
     return;
   int64_t bytes = json_integer_value(json_object_get(j, "bytes"));
@@ -119,6 +126,8 @@ struct rt *rt_open(struct sw_job *job, const struct sim_files *files, const stru
   const char *format = json_string_value(json_object_get(r->manifest, "format"));
   if (!format || strcmp(format, "stickwright.manifest/1"))
     wrong(r, "format", "stickwright.manifest/1 expected");
+  if (!sim_read_sizes(job, r->manifest, &r->sizes))
+    return NULL;
   size_t i;
   json_t *b;
   json_array_foreach (json_object_get(r->manifest, "buffers"), i, b)
@@ -168,11 +177,17 @@ static void make_host(struct rt *r, struct buffer *b)
     b->host.undefined[i] = true;
 }
 
-/* Host storage of a buffer from a tensor of the same size. */
+/* Host storage of a buffer from a tensor of the same size; of a dynamic one its first rows. */
 static bool fill_host(struct rt *r, struct buffer *b, const struct sw_tensor *t)
 {
+  int64_t size[SW_MAX_RANK];
+  memcpy(size, b->image.size, sizeof size);
   make_host(r, b);
-  if (t->rank != b->image.rank || memcmp(t->size, b->image.size, sizeof *t->size * (size_t)t->rank)) {
+  if (!sim_cut_rows(&r->sizes, b->json, b->image.rank, size)) {
+    wrong(r, b->name, "its rows follow no symbol");
+    return false;
+  }
+  if (t->rank != b->image.rank || memcmp(t->size, size, sizeof *t->size * (size_t)t->rank)) {
     wrong(r, b->name, "its size is not that of its source");
     return false;
   }
@@ -275,6 +290,7 @@ static bool load_buffer(struct rt *r, struct sw_eval *e, struct buffer *b)
   if (!b->image.layout.rank)
     return true;
   b->memory = sim_memory_new(r->job->arena, b->name, (size_t)image_bytes(&b->image), true);
+  b->memory->is_dl16 = r->is_dl16;
   if (!has_value && !b->has_fill)
     return true;
   if (!has_value) { /* a scalar constant: every lane */
@@ -301,15 +317,32 @@ static bool bundle_file(void *ctx, struct sw_job *job, const char *name, const c
   return r->files->read(r->files->ctx, job, sw_arena_printf(job->arena, "%s/%s", r->bundle, name), text, len);
 }
 
+/* Row numbers that name no row are refused: the card would read elsewhere. */
+static enum sw_rc check_rows(struct rt *r, struct buffer *b)
+{
+  if (!b->index_range)
+    return SW_OK;
+  if (!image_download(r->job->arena, &b->image, b->memory, &b->host)) {
+    wrong(r, b->name, "its layout does not hold each of its elements once");
+    return SW_DIFFERENT;
+  }
+  for (int64_t i = 0; i < b->host.n; i++)
+    if (!b->host.undefined[i] && (b->host.v[i] < 0 || b->host.v[i] >= (double)b->index_range)) {
+      struct sw_fault *f = sw_fault(r->job, SW_INVALID, "%s holds row number %.0f, and there are rows 0 to %" PRId64,
+                                    b->source ? b->source : b->name, b->host.v[i], b->index_range - 1);
+      f->tensor = b->name;
+      f->advice = "row numbers count from 0; negative ones, which PyTorch counts from the end, are not supported";
+      return SW_INVALID;
+    }
+  return SW_OK;
+}
+
 static enum sw_rc launch(struct rt *r, const json_t *step)
 {
-  enum { MOST = 4096 };
   const json_t *names = json_object_get(step, "args"), *symbols = json_object_get(step, "symbols");
-  int n = (int)json_array_size(names);
+  int n = (int)json_array_size(names), n_args = n + (int)json_object_size(symbols);
   r->bundle = json_string_value(json_object_get(step, "kernel"));
-  if (json_object_size(symbols))
-    return sw_fail(r->job, SW_UNSUPPORTED, "manifest.json: %s: dynamic symbols are not simulated", r->bundle);
-  struct sim_argument *args = SW_NEW_N(r->job->arena, struct sim_argument, n);
+  struct sim_argument *args = SW_NEW_N(r->job->arena, struct sim_argument, n_args);
   for (int i = 0; i < n; i++) {
     struct buffer *b = find(r, json_string_value(json_array_get(names, (size_t)i)));
     if (!b || !b->memory) {
@@ -317,10 +350,18 @@ static enum sw_rc launch(struct rt *r, const json_t *step)
         wrong(r, b->name, "a kernel argument without a device layout");
       return SW_DIFFERENT;
     }
+    SW_TRY(check_rows(r, b));
     args[i].memory = b->memory;
   }
+  const char *name;
+  json_t *symbol;
+  json_object_foreach ((json_t *)(intptr_t)symbols, name, symbol)
+    if (!sim_size_of_symbol(&r->sizes, symbol, &args[n++].number)) {
+      wrong(r, name, "its input and dim show no size");
+      return SW_DIFFERENT;
+    }
   struct sim_files files = {bundle_file, r};
-  return sim_run_bundle(r->job, &files, args, n);
+  return sim_run_bundle(r->job, &files, args, n_args);
 }
 
 /* A view's buffer with its host storage up to date. */
@@ -438,8 +479,19 @@ static bool write_tensor(void *ctx, const json_t *view, const struct sw_tensor *
   return !b->memory || image_upload(r->job->arena, &b->image, &b->host, b->has_fill, b->fill, b->memory);
 }
 
+void rt_use_dl16(struct rt *r)
+{
+  r->is_dl16 = true;
+}
+
 enum sw_rc rt_run(struct rt *r)
 {
+  for (int i = 0; i < r->buffers.n; i++) {
+    const struct buffer *b = &r->buffers.v[i];
+    int64_t at = !strcmp(b->kind, "input") && b->source ? sw_map_get_str(&r->inputs, b->source) : -1;
+    if (at >= 0 && !sim_size_of_input(r->job, &r->sizes, b->source, r->input_tensors.v[at]))
+      return r->job->worst;
+  }
   struct sw_eval *e =
       r->graph ? sw_eval_new(r->job, r->graph, SW_ROUND_DTYPE, (size_t)8 << 30) : NULL;
   for (int i = 0; i < r->buffers.n; i++)
@@ -472,6 +524,10 @@ enum sw_rc rt_output(struct rt *r, int i, struct rt_output *out)
   const struct buffer *b = fetch(r, name);
   if (!b || !read_view(r, b, j, &v))
     return SW_DIFFERENT;
+  if (!sim_cut_rows(&r->sizes, j, v.rank, v.size)) {
+    wrong(r, out->name, "its rows follow no symbol");
+    return SW_DIFFERENT;
+  }
   const char *dtype = json_string_value(json_object_get(j, "dtype"));
   if (dtype && sw_dtype_from_text(dtype) != SW_N_DTYPES)
     v.dtype = sw_dtype_from_text(dtype);

@@ -12,6 +12,9 @@ struct rt;
  * gives parameters and buffers their values. */
 struct rt *rt_open(struct sw_job *job, const struct sim_files *files, const struct sw_graph *weights);
 
+/* 16-bit floats of the card are DL16 from here on; the transfer to and from the host rounds. */
+void rt_use_dl16(struct rt *r);
+
 /* Values of a graph input, by name; borrowed. */
 void rt_set_input(struct rt *r, const char *name, const struct sw_tensor *t);
 

@@ -16,13 +16,23 @@ struct sw_verified_output {
 struct sw_verified {
   SW_VEC(struct sw_verified_output) outputs;
   int n_wrong;
+  const char *doubt;   /* why an output that differs may be right all the same, or NULL */
   bool values_made_up; /* inputs are a fixed sequence of ours; expected values are the evaluator's */
 };
 
-/* io NULL: inputs are made up. SW_OK when all agrees, SW_DIFFERENT when files break a rule of the machine or an output
+/* What a compile says about the execution of its own program. */
+struct sw_verdict {
+  const char *outcome; /* "agrees", "differs", "undecided" (the graph's numbers allow no verdict), "not executed" */
+  const char *why;     /* NULL when it agrees */
+  int n_outputs;       /* compared; with made-up inputs against the graph's own meaning */
+  int64_t work;        /* loop iterations and elements, see sw_work_to_verify */
+  bool weights_made_up;
+};
+
+/* io NULL: inputs are made up. dl16: 16-bit floats of the card have its own 9 fraction bits, not half's 10. SW_OK when all agrees, SW_DIFFERENT when files break a rule of the machine or an output
  * differs, SW_UNSUPPORTED when something is not simulated. */
 enum sw_rc sw_verify_directory(struct sw_job *job, const char *dir, const struct sw_graph *g, const struct sw_io *io,
-                               struct sw_verified *out);
+                               bool dl16, struct sw_verified *out);
 
 /* The same for a directory that was not written yet. */
 struct sw_files;

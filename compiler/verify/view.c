@@ -66,7 +66,11 @@ static void locate(struct sim_exec *x, int number)
   struct sim_view *v = &x->view[number];
   int64_t start = v->t->start[x->core];
   if (v->t->is_lx) {
-    v->memory = x->card->lx[x->core];
+    enum { LX_BYTES = 2 << 20 };
+    struct sim_memory **lx = &x->card->lx[x->core];
+    *lx = *lx ? *lx : sim_memory_new(x->card->scratch, "LX", LX_BYTES, false);
+    (*lx)->is_dl16 = x->card->is_dl16;
+    v->memory = *lx;
     v->base = start;
     return;
   }

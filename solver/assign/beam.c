@@ -4,7 +4,8 @@
  * Greedy: each variable takes its first label of least cost given what stands already.
  * Beam: all labels of all states; states that agree on everything that still matters merge, the cheapest and first one
  *   stays; then the best `width` by cost + F stay, earlier ones first on a tie. F is the reference's estimate of what
- *   is to come: F[v][i] = sum over later neighbours d of min over d's labels j of pair(i, j) + unary(j) + F[d][j]. It
+ *   is to come: F[v][i] = sum over later neighbours d of min over d's labels j of pair(i, j) + F[d][j]. Neighbours are
+ *   those that read v at all, also for nothing; what j costs by itself or towards d's other neighbours does not count. It
  *   counts a tail once for each branch that leads to it, so it is no bound, and it only decides who is dropped.
  *   While nobody is dropped, merging is exact dynamic programming.
  *
@@ -12,6 +13,7 @@
  * whether it is wanted already. Cells that no longer matter are 0 and used again. */
 #include "solver/assign/exact.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +95,7 @@ static struct walk start(struct sw_arena *a, const struct sw_assign_problem *p)
 {
   bool shared = p->mode == SW_ASSIGN_SHARED;
   struct walk w = {.p = p, .arena = a, .n = p->variables.n, .n_groups = shared ? p->groups.n : 0};
-  w.net = sw_net_build(a, p, shared ? SW_NET_EDGES_ONLY : SW_NET_PER_EDGE);
+  w.net = sw_net_build(a, p, shared ? SW_NET_EDGES_ONLY : SW_NET_EVERY_EDGE);
   w.class_first = SW_NEW_N(a, int, w.n_groups + 1);
   w.class_first[0] = w.n;
   for (int g = 0; g < w.n_groups; g++)
@@ -152,33 +154,49 @@ static void bury(const struct walk *w, int v, int *state)
     state[w->cell[w->dying[i]]] = 0;
 }
 
+/* One way through; labels that are gone are not looked at. False: it ends where no label is possible. */
+static bool descend(const struct walk *w, struct sw_arena *scratch, const bool *gone, int *labels)
+{
+  size_t bytes = (size_t)w->n_cells * sizeof(int);
+  int *state = SW_NEW_N(scratch, int, w->n_cells), *trial = SW_NEW_N(scratch, int, w->n_cells);
+  for (int v = 0; v < w->n; v++) {
+    int64_t least = SW_ASSIGN_INF;
+    for (int i = 0; i < w->p->variables.v[v].n_labels; i++) {
+      if (gone && gone[w->net->first[v] + i])
+        continue;
+      memcpy(trial, state, bytes);
+      int64_t c = take(w, v, i, trial);
+      if (c < least) {
+        least = c;
+        labels[v] = i;
+      }
+    }
+    if (least == SW_ASSIGN_INF)
+      return false;
+    take(w, v, labels[v], state);
+    bury(w, v, state);
+  }
+  return true;
+}
+
+/* Where the reference's greedy has no answer, labels without a possible partner are taken away and it tries again: what it
+ * answers otherwise is not touched by that. A variable that loses all its labels proves that there is no answer. */
 const int *sw_assign__greedy(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
                              struct sw_assign_result *r)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, 0);
   struct walk w = start(scratch, p);
   int *labels = SW_NEW_N(job->arena, int, w.n);
-  size_t bytes = (size_t)w.n_cells * sizeof(int);
-  int *state = SW_NEW_N(scratch, int, w.n_cells), *trial = SW_NEW_N(scratch, int, w.n_cells);
-  bool stuck = false;
+  bool done = descend(&w, scratch, NULL, labels), empty = false;
   (void)o;
-  for (int v = 0; v < w.n && !stuck; v++) {
-    int64_t least = SW_ASSIGN_INF;
-    for (int i = 0; i < p->variables.v[v].n_labels; i++) {
-      memcpy(trial, state, bytes);
-      int64_t c = take(&w, v, i, trial);
-      if (c < least) {
-        least = c;
-        labels[v] = i;
-      }
-    }
-    stuck = least == SW_ASSIGN_INF;
-    take(&w, v, labels[v], state);
-    bury(&w, v, state);
+  if (!done) {
+    struct sw_net *net = sw_net_build(scratch, p, SW_NET_PER_EDGE);
+    empty = sw_net_propagate(net, NULL, scratch, NULL) >= 0;
+    done = !empty && descend(&w, scratch, net->gone, labels);
   }
   sw_arena_free(scratch);
-  r->status = stuck ? SW_ASSIGN_UNKNOWN : SW_ASSIGN_FEASIBLE;
-  return stuck ? NULL : labels;
+  r->status = done ? SW_ASSIGN_FEASIBLE : empty ? SW_ASSIGN_INFEASIBLE : SW_ASSIGN_UNKNOWN;
+  return done ? labels : NULL;
 }
 
 /* -- beam -- */
@@ -191,24 +209,48 @@ struct state {
   int *cells;
 };
 
-/* F of every label of every variable. Impossible counts as 1e18, as in the reference. */
+/* For every pair and label of its later variable: 1 where the earlier one has a partner. */
+static char *partners(struct walk *w, const struct sw_net *net, int *at)
+{
+  int n = 0;
+  for (int e = 0; e < net->n_pairs; e++) {
+    at[e] = n;
+    n += sw_net_labels(net, net->pairs[e].b);
+  }
+  char *any = SW_NEW_N(w->arena, char, n);
+  for (int e = 0; e < net->n_pairs; e++) {
+    const struct sw_pair *p = &net->pairs[e];
+    for (int j = 0; j < sw_net_labels(net, p->b); j++)
+      for (int i = 0; i < sw_net_labels(net, p->a) && !any[at[e] + j]; i++)
+        any[at[e] + j] = p->t[i * p->step_a + j * p->step_b] != SW_ASSIGN_INF;
+  }
+  return any;
+}
+
+/* F of every label of every variable. A label of d counts only when each other neighbour before d has a partner for it; where
+ * none counts, the reference puts 1e18. */
 static double *estimate(struct walk *w)
 {
-  struct sw_net *net = sw_net_build(w->arena, w->p, SW_NET_PER_EDGE);
+  struct sw_net *net = sw_net_build(w->arena, w->p, SW_NET_EVERY_EDGE);
   double *f = SW_NEW_N(w->arena, double, net->first[net->n]);
+  int *at = SW_NEW_N(w->arena, int, net->n_pairs);
+  const char *any = partners(w, net, at);
   for (int v = w->n - 1; v >= 0; v--)
     for (int i = 0; i < sw_net_labels(net, v); i++)
       for (int e = net->adj_first[v]; e < net->adj_first[v + 1]; e++) {
         const struct sw_pair *p = &net->pairs[net->adj[e]];
         if (p->a != v)
           continue;
-        double least = 1e18;
+        double least = INFINITY;
         for (int j = 0; j < sw_net_labels(net, p->b); j++) {
-          int64_t c = sw_assign__plus(p->t[i * p->step_a + j * p->step_b], net->unary[net->first[p->b] + j]);
-          double d = c == SW_ASSIGN_INF ? 1e18 : (double)c + f[net->first[p->b] + j];
-          least = d < least ? d : least;
+          int64_t c = net->unary[net->first[p->b] + j] == SW_ASSIGN_INF ? SW_ASSIGN_INF : p->t[i * p->step_a + j * p->step_b];
+          for (int o = net->adj_first[p->b]; o < net->adj_first[p->b + 1] && c != SW_ASSIGN_INF; o++)
+            if (net->pairs[net->adj[o]].b == p->b && !any[at[net->adj[o]] + j])
+              c = SW_ASSIGN_INF;
+          if (c != SW_ASSIGN_INF)
+            least = fmin(least, (double)c + f[net->first[p->b] + j]);
         }
-        f[net->first[v] + i] += least;
+        f[net->first[v] + i] += isfinite(least) ? least : 1e18;
       }
   return f;
 }
@@ -232,8 +274,10 @@ struct step { /* what a kept state came from, for the way back */
   int from, label;
 };
 
-const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
-                           struct sw_assign_result *r)
+/* keyed: of two equal states the one with the smaller key stays, not the cheaper one. Beyond 2^53 different costs may have
+ * one key; *rounded says whether that mattered. */
+static const int *sweep(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
+                        struct sw_assign_result *r, bool keyed, bool *rounded)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, 0);
   struct walk w = start(scratch, p);
@@ -267,10 +311,11 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
         t->from = s;
         t->label = i;
         size_t h = find(table, cap, next, t, bytes);
-        if (table[h] < 0) {
+        struct state *old = table[h] < 0 ? NULL : &next[table[h]];
+        *rounded = *rounded || (old && t->cost < old->cost && !(t->key < old->key));
+        if (!old) {
           table[h] = n++;
-        } else if (t->cost < next[table[h]].cost) {
-          struct state *old = &next[table[h]];
+        } else if (keyed ? t->key < old->key : t->cost < old->cost) {
           old->cost = t->cost;
           old->key = t->key;
           old->from = t->from;
@@ -303,5 +348,21 @@ const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p
     s = steps[v][s].from;
   }
   sw_arena_free(scratch);
+  return labels;
+}
+
+/* The labels are those of the reference's way, by key. Where rounding has merged dearer states into cheaper ones, a second
+ * sweep, by cost, gives the bound. */
+const int *sw_assign__beam(struct sw_job *job, const struct sw_assign_problem *p, const struct sw_assign_options *o,
+                           struct sw_assign_result *r)
+{
+  bool rounded = false, keyed = p->mode == SW_ASSIGN_PER_EDGE; /* the reference shares nothing */
+  const int *labels = sweep(job, p, o, r, keyed, &rounded);
+  if (!keyed || !rounded || r->stopped_by != SW_ASSIGN_STOP_NONE)
+    return labels;
+  struct sw_assign_result exact = {0};
+  sweep(job, p, o, &exact, false, &rounded);
+  r->bound = exact.bound;
+  r->stats.work += exact.stats.work;
   return labels;
 }

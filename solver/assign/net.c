@@ -106,7 +106,7 @@ static bool all_zero(const int64_t *t, int64_t n)
   return true;
 }
 
-static void add_readers_per_edge(struct sw_net *net, struct build *b, const struct sw_assign_problem *p)
+static void add_readers_per_edge(struct sw_net *net, struct build *b, const struct sw_assign_problem *p, bool free_too)
 {
   struct sw_map ids = {.arena = b->arena};
   for (int i = 0; i < p->readers.n; i++) {
@@ -114,7 +114,7 @@ static void add_readers_per_edge(struct sw_net *net, struct build *b, const stru
     const struct sw_assign_group *g = &p->groups.v[r->group];
     int k = sw_net_labels(net, r->variable), rows = sw_net_labels(net, g->producer);
     const int64_t *t = reader_table(net, p, &ids, g->table, r->wants, k);
-    if (!all_zero(t, (int64_t)rows * k))
+    if (free_too || !all_zero(t, (int64_t)rows * k))
       add_pair(b, g->producer, r->variable, k, 1, t);
   }
 }
@@ -195,8 +195,8 @@ struct sw_net *sw_net_build(struct sw_arena *a, const struct sw_assign_problem *
   }
   if (shared)
     add_readers_shared(net, &b, p);
-  else if (groups == SW_NET_PER_EDGE)
-    add_readers_per_edge(net, &b, p);
+  else if (groups == SW_NET_PER_EDGE || groups == SW_NET_EVERY_EDGE)
+    add_readers_per_edge(net, &b, p, groups == SW_NET_EVERY_EDGE);
   finish(net, &b);
   sw_arena_free(b.arena);
   return net;

@@ -46,8 +46,9 @@ static inline int sw_pair_other(const struct sw_pair *p, int v)
   return v == p->a ? p->b : p->a;
 }
 
-/* What becomes of sharing groups: a pair a reader, copies, or nothing (the caller sees to them). */
-enum sw_net_groups { SW_NET_PER_EDGE, SW_NET_COPIES, SW_NET_EDGES_ONLY };
+/* What becomes of sharing groups: a pair a reader (also for a reader that costs nothing under any labels), copies, or nothing (the
+ * caller sees to them). */
+enum sw_net_groups { SW_NET_PER_EDGE, SW_NET_EVERY_EDGE, SW_NET_COPIES, SW_NET_EDGES_ONLY };
 
 struct sw_net *sw_net_build(struct sw_arena *a, const struct sw_assign_problem *p, enum sw_net_groups groups);
 /* The same network with every variable put into its rep. */

@@ -18,3 +18,12 @@ def same_files(run, again):
 
 
 REFUSED = "unsupported|infeasible"
+
+
+def leaves(specs, turns=1):
+    """The op specs of a kernel in order, each with the turns of all loops around it."""
+    for s in specs:
+        if s["kind"] == "loop":
+            yield from leaves(s["body"], turns * int(s["count"]))
+        else:
+            yield {**s, "turns": turns}

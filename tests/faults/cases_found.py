@@ -104,4 +104,14 @@ CASES = [
          %p : f32[8,64] = aten.slice.Tensor(%u, 1, 32, 96)
          %y : f16[8,64] = aten.to.dtype(%p, f16)
          return %y"""),
+    Case("SW-33", "layer norm of a fill: no row to sum, and nothing was written", """
+         %v : f16[5,128,64] = aten.full([5, 128, 64], -2.5)
+         %w : f16[64] = input
+         %y : f16[5,128,64] = aten.layer_norm(%v, [64], %w, None, 1.0)
+         return %y""", status="optimal"),
+    Case("SW-33", "layer norm of rows that are one number each", """
+         %x : f16[128,1] = input
+         %e : f16[128,64] strides=[1,0] = aten.expand(%x, [128, 64])
+         %y : f16[128,64] = aten.layer_norm(%e, [64], None, None, 1.0)
+         return %y""", status="optimal"),
 ]

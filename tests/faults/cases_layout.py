@@ -157,12 +157,10 @@ CASES = [
     Case("BR-07", "a conversion that can't be built ends here, with names", ROW_MINIMUM, profile="torch-spyre", status="infeasible",
          says=["m -> y", "gather elements from multiple sticks into single stick"]),
     Case("BR-07", "beam: the same verdict", ROW_MINIMUM, "--solver", "beam", profile="torch-spyre", status="infeasible", says=["m -> y"]),
-    Case("BR-07", "greedy: the same verdict", ROW_MINIMUM, "--solver", "greedy", profile="torch-spyre", status="infeasible", says=["m -> y"],
-         xfail="greedy never looks ahead: it says `limit`, that its search is not complete and which solver to use, not `infeasible`"),
+    Case("BR-07", "greedy: the same verdict", ROW_MINIMUM, "--solver", "greedy", profile="torch-spyre", status="infeasible", says=["m -> y"]),
     Case("BR-07", "profile best converts before the reduction", ROW_MINIMUM, status="optimal", cost=2097152, converted="a"),
     Case("BR-07", "beam finds that too", ROW_MINIMUM, "--solver", "beam", status="feasible", cost=2097152),
-    Case("BR-07", "greedy agrees that there is a plan", ROW_MINIMUM, "--solver", "greedy", status="feasible",
-         xfail="greedy takes the free layout of m, which no sum can read: `limit`, no plan; ilp and beam find one of 2097152"),
+    Case("BR-07", "greedy agrees that there is a plan", ROW_MINIMUM, "--solver", "greedy", status="feasible"),
     Case("BR-08", "a stick that no operand has can be right", inputs("a b", "128,128") + """
          %r : f16[128] = aten.sum.dim_IntList(%a,[1])
          %y : f16[128,128] = aten.add.Tensor(%r,%b)

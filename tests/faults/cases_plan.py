@@ -1,7 +1,7 @@
 """Sections E to H: work division, tiles, memory, descriptors and the solver as a product."""
 import json
 
-from case import Case, inputs, same_files
+from case import Case, inputs, leaves, same_files
 from cases_layout import TIE, pairs_and_tree
 from cases_views import COPY_INTO
 
@@ -38,7 +38,7 @@ def counts_fit(run):
         n = 1
         for i in s["iteration_space"]:
             n *= i["range"]
-        sticks += n // 64
+        sticks += s["turns"] * n // 64
     return bad + ([] if sticks == 12582912 else [f"{sticks} of 12582912 sticks"])
 
 
@@ -82,7 +82,7 @@ def pools(run):
     bad = []
     for b in sorted(run.dir.glob("bundle_*")):
         doc = json.loads((b / "opspec.json").read_text())
-        ends = [a["allocation"]["hbm_pool"] for s in doc["specs"] for a in s.get("args", []) if "hbm_pool" in a["allocation"]]
+        ends = [a["allocation"]["hbm_pool"] for s in leaves(doc["specs"]) for a in s["args"] if "hbm_pool" in a["allocation"]]
         if bool(ends) != bool(doc["pool_size"]) or any(e >= doc["pool_size"] for e in ends):
             bad.append(f"{b.name}: pool of {doc['pool_size']}, addresses {ends}")
     return bad

@@ -13,6 +13,7 @@ SW = os.environ["SW"]
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent))
+from case import leaves  # noqa: E402
 from invariants import complaints_about  # noqa: E402
 
 
@@ -41,7 +42,7 @@ class Run:
     def specs(self):
         """Every op spec, in launch order."""
         return [s for b in sorted(self.dir.glob("bundle_*"), key=lambda b: int(b.name[7:]))
-                for s in json.loads((b / "opspec.json").read_text())["specs"]]
+                for s in leaves(json.loads((b / "opspec.json").read_text())["specs"])]
 
     def bundle(self, k=0):
         return (self.dir / f"bundle_{k}" / "bundle.mlir").read_text()

@@ -18,6 +18,7 @@ static void compile(struct fuzz *f)
     fuzz_check(rc != SW_OK || c.files.list.n > 0);
     fuzz_check(rc == SW_OK || f->job.faults.n > 0);
     f->job.faults.n = 0;
+    f->job.worst = SW_OK;
   }
 }
 

@@ -40,6 +40,8 @@ with tempfile.TemporaryDirectory() as d:
             wrong.append(f"{name}: {exact['cost']} {beam['cost']} {greedy['cost']} are out of order")
         if "shared" not in name and isinstance(want["greedy_cost"], int) and greedy["cost"] != want["greedy_cost"]:
             wrong.append(f"{name}: greedy {greedy['cost']} expected {want['greedy_cost']}")
+        if "shared" not in name and isinstance(want["peer_beam_cost"], int) and beam["cost"] != want["peer_beam_cost"]:
+            wrong.append(f"{name}: beam {beam['cost']} expected {want['peer_beam_cost']}")
         small = len(want["labels"]) <= 30
         if small and solve(path, "--solver", "ilp-full")["labels"] != want["labels"]:
             wrong.append(f"{name}: ilp-full differs")

@@ -25,8 +25,8 @@ SW, SOURCE = os.environ["SW"], pathlib.Path(os.environ["SW_SOURCE"])
 WRONG = {
     "042": "stick is not the summed dim", "116": "stick on different dims",
     "093": "differs",
-    "121": "lies outside", "123": "lies outside", "124": "lies outside", "167": "lies outside", "168": "lies outside",
-    "122": "never written", "199": "never written", "200": "lies outside",
+    "121": "its extents span", "122": "its extents span", "123": "its extents span", "124": "its extents span",
+    "167": "its extents span", "168": "its extents span", "200": "its extents span", "199": "never written",
     "103": "never written", "114": "never written",  # need scratchpads that survive from one kernel to the next
     "108": "of the pool is written by one core", "109": "of the pool is written by one core",
     "110": "of the pool is written by one core", "111": "of the pool is written by one core",

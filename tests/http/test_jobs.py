@@ -6,18 +6,18 @@ from daemon import GOOD, TEXT, Daemon, chain, check, finish, problem, until
 
 LONG = chain(30000)
 
-with Daemon("--workers", "1", "--queue", "3") as d:
+with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
     # a job from its beginning to its end
     job = d.job("/compile?solver=greedy", GOOD, **TEXT)
     done = d.wait(job, "done", "failed")
-    check("state", (done["state"], done["verb"], done["pass"], done["problem"]), ("done", "compile", "emit", None))
+    check("state", (done["state"], done["verb"], done["pass"], done["problem"]), ("done", "compile", "verify", None))
     sync = d.ask("POST", "/compile?solver=greedy", GOOD, **TEXT)
     check("a job's result", d.ask("GET", done["result"])[2], sync[2])
     check("its address", done["result"], sync[1]["Location"])
     status, head, events = d.ask("GET", job + "/events")
     check("events", (status, head["Content-Type"]), (200, "text/event-stream"))
     check("all of them", [e for e in re.findall(r'data: (.*)\n\n', events.decode()) if "solver" not in e],
-          ['{"state":"queued"}', '{"state":"running"}'] + ['{"pass":"%s"}' % p for p in "read lower choose plan emit".split()]
+          ['{"state":"queued"}', '{"state":"running"}'] + ['{"pass":"%s"}' % p for p in "read lower choose plan emit verify".split()]
           + ['{"state":"done"}'])
     told = [json.loads(e) for e in re.findall(r'event: solver\ndata: (.*)\n\n', events.decode())]
     cost = json.loads(sync[2])["objective"]["value"]

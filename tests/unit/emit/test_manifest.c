@@ -107,7 +107,7 @@ static void the_manifest_names_buffers_steps_and_outputs(void **state)
   struct sw_files files = {0};
   assert_int_equal(sw_emit(&job, NULL, p, plan, &files), SW_OK);
   const struct sw_file *m = find(&files, "manifest.json");
-  contains(m, "{\"format\":\"stickwright.manifest/1\",\"buffers\":[{\"name\":\"w\",\"kind\":\"parameter\",\"source\":"
+  contains(m, "{\"format\":\"stickwright.manifest/1\",\"symbols\":[],\"buffers\":[{\"name\":\"w\",\"kind\":\"parameter\",\"source\":"
               "\"layer.w\",\"dtype\":\"float16\",\"size\":[64,128],\"stride\":[128,1],\"layout\":{\"device_size\":[2,64,64]"
               ",\"stride_map\":[64,128,1],\"element_arrangement\":\"STANDARD\",\"format\":\"SEN169_FP16\"},\"fill\":0.0,"
               "\"bytes\":16384}");

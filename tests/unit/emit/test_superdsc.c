@@ -154,6 +154,14 @@ static void a_matmul_with_a_wrong_stick_is_refused(void **state)
 }
 
 /* 100 rows of the second operand are read as 128. */
+/* Its operand is one number: no row, no stick along it. */
+static void moments_of_no_row_are_refused(void **state)
+{
+  (void)state;
+  static const char *const sizes[] = {"1,64", "1,64,64"}, *const coords[] = {"0|0", "0|c0|0"};
+  refused_with("exx2", true, "c0,64,1;c1,64,1", sizes, coords, 2, "leaves its sums in the stick");
+}
+
 static void a_matmul_over_unpadded_rows_is_refused(void **state)
 {
   (void)state;
@@ -204,6 +212,7 @@ int main(void)
       cmocka_unit_test(a_gap_that_reads_in_two_ways_is_refused),
       cmocka_unit_test(a_large_gap_is_counted_from_the_padded_size),
       cmocka_unit_test(a_restickify_into_a_slice_may_not_pad_rows),
+      cmocka_unit_test(moments_of_no_row_are_refused),
       cmocka_unit_test(a_matmul_with_a_wrong_stick_is_refused),
       cmocka_unit_test(a_matmul_over_unpadded_rows_is_refused),
       cmocka_unit_test(a_constant_in_a_long_dim_is_refused),

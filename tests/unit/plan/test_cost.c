@@ -45,18 +45,18 @@ static bool describe(const json_t *c, struct sw_cost_op *op)
     op->in[0].rows = a;
   } else if (!strncmp(id, "colsum", 6)) {
     op->is_reduction = true;
-    op->traffic = SW_TRAFFIC_REDUCE_OUTER;
+    op->rate.traffic = SW_TRAFFIC_REDUCE_OUTER;
   } else if (!strncmp(id, "restickify", 10)) {
-    op->traffic = SW_TRAFFIC_RESTICKIFY;
+    op->rate.traffic = SW_TRAFFIC_RESTICKIFY;
   } else if (sscanf(id, "rowbcast_%dx%d", &a, &b) == 2 || sscanf(id, "scalaradd_%dx%d", &a, &b) == 2) {
-    op->traffic = SW_TRAFFIC_BROADCAST;
-    op->row_operand = id[0] == 'r';
+    op->rate.traffic = SW_TRAFFIC_BROADCAST;
+    op->rate.row_operand = id[0] == 'r';
   } else if (sscanf(id, "transpose_outer_M%d_%dx%d", &d, &a, &b) == 3) {
-    op->traffic = SW_TRAFFIC_TRANSPOSE;
+    op->rate.traffic = SW_TRAFFIC_TRANSPOSE;
   } else if (sscanf(id, "cat1_%dx%d", &a, &b) == 2) {
-    op->traffic = SW_TRAFFIC_CONCAT;
+    op->rate.traffic = SW_TRAFFIC_CONCAT;
   } else if (sscanf(id, "cat0_%dx%d", &a, &b) == 2) {
-    op->traffic = SW_TRAFFIC_SCATTER;
+    op->rate.traffic = SW_TRAFFIC_SCATTER;
   } else if (sscanf(id, "mm_%dx%dx%d_m%d_n%d_k%d", &a, &b, &d, &m, &n, &k) == 6) {
     set_matmul(op, 1, a, b, d, m, n, k, 1140);
   } else if (sscanf(id, "bmm_default_B%d_%dx%dx%d", &batch, &a, &b, &d) == 4) {
@@ -66,9 +66,9 @@ static bool describe(const json_t *c, struct sw_cost_op *op)
   } else if (strncmp(id, "softmax_fused", 13) != 0) {
     fail_msg("%s: what is it?", id);
   }
-  op->rows = a;
-  op->cols = b;
-  op->outer = d;
+  op->rate.rows = a;
+  op->rate.cols = b;
+  op->rate.outer = d;
   return true;
 }
 

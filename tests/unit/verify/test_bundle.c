@@ -1,92 +1,6 @@
 /* Reference bundles, run on the simulated card with random data, against the op's formula on the host.
  * data/superdsc holds copies of the reference's golden directories. */
-#include "../unit.h"
-
-#include "base/files.h"
-#include "compiler/verify/bundle.h"
-#include "compiler/verify/image.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-struct golden {
-  struct sw_job job;
-  const char *folder;
-  struct sim_argument args[6];
-  int n_args;
-  struct image image[6];
-  struct image_host host[6];
-};
-
-static bool read_file(void *ctx, struct sw_job *job, const char *name, const char **text, size_t *len)
-{
-  struct golden *g = ctx;
-  char path[512];
-  snprintf(path, sizeof path, SW_SOURCE_DIR "/tests/data/superdsc/%s/%s", g->folder, name);
-  return sw_file_read(job, path, 1 << 24, text, len) == SW_OK;
-}
-
-/* A fixed sequence of halves with few bits, so that sums are exact whatever their order. */
-static double value(int i)
-{
-  return (((unsigned)i * 2654435761u) >> 20) % 33 / 8.0 - 2;
-}
-
-/* Adds an argument: a row-major host tensor on a device layout. */
-static struct image_host *add(struct golden *g, int rank, const int64_t *size, int device_rank,
-                              const int64_t *device_size, const int64_t *stride_map, enum sim_format f)
-{
-  int n = g->n_args++;
-  struct image *im = &g->image[n];
-  im->rank = rank;
-  int64_t stride = 1;
-  for (int d = rank - 1; d >= 0; d--) {
-    im->size[d] = size[d];
-    im->stride[d] = stride;
-    stride *= size[d];
-  }
-  im->layout = (struct image_layout){.rank = device_rank, .format = f, .arrangement = "STANDARD"};
-  memcpy(im->layout.device_size, device_size, (size_t)device_rank * 8);
-  memcpy(im->layout.stride_map, stride_map, (size_t)device_rank * 8);
-  struct image_host *h = &g->host[n];
-  *h = (struct image_host){stride, SW_NEW_N(g->job.arena, double, stride), SW_NEW_N(g->job.arena, bool, stride)};
-  for (int i = 0; i < stride; i++)
-    h->v[i] = value(i + 1000 * n);
-  g->args[n].memory = sim_memory_new(g->job.arena, "argument", (size_t)image_bytes(im), true);
-  return h;
-}
-
-static struct image_host *add_2d(struct golden *g, int64_t a, int64_t b)
-{
-  int64_t sticks = (b + 63) / 64;
-  return add(g, 2, (int64_t[]){a, b}, 3, (int64_t[]){sticks, a, 64}, (int64_t[]){64, b, 1}, SIM_FP16);
-}
-
-/* Uploads all arguments but the last (the output), runs, downloads the output into host[n_args - 1]. */
-static enum sw_rc run(struct golden *g)
-{
-  struct sim_files files = {read_file, g};
-  int out = g->n_args - 1;
-  for (int i = 0; i < out; i++)
-    assert_true(image_upload(g->job.arena, &g->image[i], &g->host[i], false, 0, g->args[i].memory));
-  enum sw_rc rc = sim_run_bundle(&g->job, &files, g->args, g->n_args);
-  assert_true(image_download(g->job.arena, &g->image[out], g->args[out].memory, &g->host[out]));
-  return rc;
-}
-
-static struct golden begin(const char *folder)
-{
-  return (struct golden){.job = unit_job(), .folder = folder};
-}
-
-static void expect(struct golden *g, int64_t i, double want, double tolerance)
-{
-  const struct image_host *h = &g->host[g->n_args - 1];
-  assert_false(h->undefined[i]);
-  if (fabs(h->v[i] - want) > tolerance)
-    fail_msg("%s: element %d is %g, %g expected", g->folder, (int)i, h->v[i], want);
-}
+#include "golden.h"
 
 static void two_split_dims(void **state)
 {
@@ -281,13 +195,6 @@ static void cast_changes_the_order_in_a_stick(void **state)
   sw_arena_free(g.job.arena);
 }
 
-/* An argument as its memory lies: element i is lane i mod e of stick i div e. */
-static struct image_host *add_flat(struct golden *g, int64_t n, enum sim_format f)
-{
-  int64_t e = 128 / sim_format_bytes(f);
-  return add(g, 1, (int64_t[]){n}, 2, (int64_t[]){n / e, e}, (int64_t[]){e, 1}, f);
-}
-
 /* [2,64,16,16] pooled by 2 x 2; memory is [row, tap row, column, tap column, image, channel]. */
 static void average_pool(void **state)
 {
@@ -379,6 +286,25 @@ static void scatter_writes_rows_by_number(void **state)
   sw_arena_free(g.job.arena);
 }
 
+/* A weight in sticks of two dims: 2 rows of 64 columns each. Cores halve the columns. */
+static void fp8_matmul_with_sticks_of_two_dims(void **state)
+{
+  (void)state;
+  struct golden g = begin("64_batchmatmulfp8");
+  struct image_host *x = add(&g, 2, (int64_t[]){64, 256}, 3, (int64_t[]){2, 64, 128}, (int64_t[]){128, 256, 1}, SIM_FP8);
+  struct image_host *w = add_flat(&g, 256 * 256, SIM_FP8);
+  add_2d(&g, 64, 256);
+  assert_int_equal(run(&g), SW_OK);
+  for (int i = 0; i < 64; i += 7)
+    for (int j = 0; j < 256; j++) {
+      double sum = 0;
+      for (int k = 0; k < 256; k++)
+        sum += x->v[256 * i + k] * w->v[((j / 64 * 128) + k / 2) * 128 + k % 2 * 64 + j % 64];
+      expect(&g, 256 * i + j, sum, fabs(sum) / 1024 + 1e-3);
+    }
+  sw_arena_free(g.job.arena);
+}
+
 /* Quantising to fp8 and back; eighths up to 2 have at most 4 bits. */
 static void fp8_there_and_back(void **state)
 {
@@ -396,6 +322,45 @@ static void fp8_there_and_back(void **state)
     assert_int_equal(run(&g), SW_OK);
     for (int i = 0; i < 64 * 256; i++)
       expect(&g, i, x->v[i], 0);
+    sw_arena_free(g.job.arena);
+  }
+}
+
+/* Known pairs of the reference (superdsc.md 6.4) and the ends of the range. */
+static void dl16_numbers(void **state)
+{
+  (void)state;
+  static const struct {
+    double v;
+    unsigned bits;
+  } pairs[] = {{0, 0},        {1, 15872},        {0.00390625, 11776}, {1e-5, 7327},     {1.0 / 2880, 9944}, {0.01, 12431},
+               {0.25, 14848}, {-INFINITY, 65535}, {-0.25, 47616},     {1e12, 0x7FFF}, {1e-12, 0},       {NAN, 0x7FFF}};
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+    if (sim_dl16_bits(pairs[i].v) != pairs[i].bits)
+      fail_msg("%g is %u, %u expected", pairs[i].v, sim_dl16_bits(pairs[i].v), pairs[i].bits);
+  assert_true(sim_dl16_value(12431) == 0.0099945068359375);
+  for (unsigned bits = 1; bits < 0x7FFF; bits++)
+    assert_int_equal(sim_dl16_bits(sim_dl16_value(bits)), bits);
+}
+
+/* 1 + 1/1024 is a half, not a DL16; 200,000 is a DL16, not a half. */
+static void a_card_of_dl16_has_another_step_and_range(void **state)
+{
+  (void)state;
+  for (int dl16 = 0; dl16 < 2; dl16++) {
+    struct golden g = begin("03_add_4core_2x2");
+    for (int i = 0; i < 3; i++) {
+      struct image_host *h = add_2d(&g, 128, 256);
+      h->v[0] = i ? 0 : 1 + 1.0 / 1024;
+      h->v[1] = 100000.0 * (dl16 ? 1 : 0.5);
+      g.args[i].memory->is_dl16 = dl16;
+    }
+    assert_int_equal(run(&g), SW_OK);
+    expect(&g, 0, dl16 ? 1 + 1.0 / 512 : 1 + 1.0 / 1024, 0); /* half away from zero */
+    if (dl16)
+      expect(&g, 1, 200000, 200);
+    else
+      assert_true(isinf(g.host[2].v[1]));
     sw_arena_free(g.job.arena);
   }
 }
@@ -439,6 +404,9 @@ int main(void)
       cmocka_unit_test(depthwise_convolution),
       cmocka_unit_test(largest_values),
       cmocka_unit_test(scatter_writes_rows_by_number),
+      cmocka_unit_test(dl16_numbers),
+      cmocka_unit_test(a_card_of_dl16_has_another_step_and_range),
+      cmocka_unit_test(fp8_matmul_with_sticks_of_two_dims),
       cmocka_unit_test(fp8_there_and_back),
       cmocka_unit_test(a_core_must_not_read_what_another_writes),
   };

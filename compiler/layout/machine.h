@@ -1,7 +1,8 @@
-/* Every constant of the time model in one table. All of them are fits to measurements of one hardware build.
- * Reference: cost-model.md sections 1, 4, 5, 7, 8. Rates of memory in GB/s are bytes per ns. */
-#ifndef SW_PLAN_MACHINE_H
-#define SW_PLAN_MACHINE_H
+/* Every constant of the time model in one table, for the layout choice and the plan. All of them are fits to
+ * measurements of one hardware build. Reference: cost-model.md sections 1, 4, 5, 7, 8, 10.3. Rates of memory in GB/s are
+ * bytes per ns. */
+#ifndef SW_LAYOUT_MACHINE_H
+#define SW_LAYOUT_MACHINE_H
 
 /* Rate of a copy that rearranges stick planes: a - b * log2(planes) - d * log2(rows), at least `least`. */
 struct sw_transport_fit {
@@ -14,6 +15,12 @@ struct sw_broadcast_fit {
   double base, rows, rows2, cols, flat, tall, least, most;
 };
 
+/* Part of the rate that tiles of h rows and c columns a core reach: x = (h / rows)^by_rows * (c / cols)^by_cols, at most
+ * `most`; below `low` it falls with the power `by_low` of x / low. Tiles above `bytes` slow down by the power `over`. */
+struct sw_tile_fit {
+  double rows, by_rows, cols, by_cols, most, low, by_low, bytes, over;
+};
+
 struct sw_machine {
   double hbm;        /* one direction */
   double turnaround; /* ns per byte that is read as well as written */
@@ -23,6 +30,10 @@ struct sw_machine {
   struct sw_broadcast_fit broadcast[3][2]; /* many rows; few rows, narrow; few rows, wide: row operand, other operand */
   double row_reduction_least, row_reduction_more, row_reduction_rows; /* least + more * exp(-rows / rows) */
   double reduction_cores[6]; /* part of the rate on 1, 2, 4, 8, 16, 32 cores */
+  double turn;               /* one core turns sticks from memory to memory */
+  double link;               /* between host and card, GB/s */
+  double launch;             /* ns until a kernel or a transfer that the host starts is under way */
+  double interval[3];        /* ns between loads on fewer than 4, fewer than 32 and all cores */
 
   double macs; /* per ns and core */
   double macs_default_bmm; /* both operands of a bmm have the batch in the second-last device dim */
@@ -32,8 +43,13 @@ struct sw_machine {
   double relayout_base, relayout_doubling; /* ns per run of a copy between scratchpads: doubling * log2(split) - base */
   double relayout_bytes;                   /* bytes of such a copy per ns and slice */
   double split_area, split_long, split_short; /* ns per element above the area and doubling of a split */
+  struct sw_tile_fit tile, matmul_tile;
+  double again; /* part of the rate's time that fetching an operand again takes */
 };
 
 extern const struct sw_machine sw_spyre;
+
+/* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
+double sw_cores_factor(int cores);
 
 #endif

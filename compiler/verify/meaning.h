@@ -1,0 +1,22 @@
+/* The graph's own meaning, for comparison: evaluated on the host. */
+#ifndef SW_VERIFY_MEANING_H
+#define SW_VERIFY_MEANING_H
+
+#include "compiler/verify/verify.h"
+
+/* An input and its values; borrowed. */
+struct sim_given {
+  int value;
+  const struct sw_tensor *t;
+};
+
+/* The whole graph, with copies of the given inputs and the stored weights. */
+enum sw_rc sim_evaluate(struct sw_job *job, const struct sw_graph *g, const struct sim_given *given, int n,
+                        enum sw_rounding rounding, struct sw_eval **out);
+
+/* A program that differs from its graph may still be right: rounding decides on which side of a jump a number falls
+ * (floor, x > y), and numbers beyond fp16 have no meaning on the card. A sentence about that, or NULL. */
+const char *sim_doubt(struct sw_job *job, const struct sw_graph *g, const struct sim_given *given, int n,
+                      const struct sw_verified *v);
+
+#endif

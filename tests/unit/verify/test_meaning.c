@@ -1,0 +1,54 @@
+/* When an output that differs from the graph's meaning may be right all the same. */
+#include "../unit.h"
+
+#include "compiler/verify/meaning.h"
+
+#include <string.h>
+
+static const char *doubt(struct sw_job *job, const char *text, int64_t elements, int64_t outside)
+{
+  struct sw_graph *g;
+  assert_int_equal(sw_graph_read(job, "", text, strlen(text), NULL, &g), SW_OK);
+  struct sw_verified v = {0};
+  *SW_PUSH(job->arena, &v.outputs) =
+      (struct sw_verified_output){.name = "y", .is_compared = true, .difference = {.elements = elements, .outside = outside}};
+  struct sw_tensor x = {.dtype = SW_F16, .rank = 1, .size = {4}, .stride = {1}};
+  x.cells = SW_NEW(job->arena, struct sw_cells);
+  *x.cells = (struct sw_cells){.dtype = SW_F16, .n = 4, .real = SW_NEW_N(job->arena, double, 4)};
+  x.cells->real[2] = 0.5;
+  return sim_doubt(job, g, &(struct sim_given){g->inputs.v[0].value, &x}, 1, &v);
+}
+
+static void rounding_decides_a_few_elements_at_a_jump(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  static const char floors[] = "%x : f16[4] = input\n%f : f16[4] = aten.floor(%x)\n%y : f16[4] = aten.neg(%f)\nreturn %y\n";
+  assert_non_null(strstr(doubt(&job, floors, 1000, 7), "rounding may decide in f (aten.floor"));
+  assert_null(doubt(&job, floors, 1000, 11)); /* more than one in a hundred */
+  assert_null(doubt(&job, "%x : f16[4] = input\n%y : f16[4] = aten.neg(%x)\nreturn %y\n", 1000, 1));
+  sw_arena_free(job.arena);
+}
+
+/* 0.5 * 60000 * 60000 does not fit in fp16; in float32 it would. */
+static void numbers_beyond_half_have_no_meaning(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  static const char big[] = "%x : f16[4] = input\n%a : f16[4] = aten.mul.Tensor(%x, 60000)\n"
+                            "%b : f16[4] = aten.mul.Tensor(%a, 60000)\n%y : f16[4] = aten.tanh(%b)\nreturn %y\n";
+  static const char wide[] = "%x : f32[4] = input\n%a : f32[4] = aten.mul.Tensor(%x, 60000)\n"
+                             "%y : f32[4] = aten.mul.Tensor(%a, 60000)\nreturn %y\n";
+  assert_non_null(strstr(doubt(&job, big, 4, 4), "numbers of b (aten.mul.Tensor) are beyond fp16"));
+  assert_null(doubt(&job, wide, 4, 4));
+  sw_arena_free(job.arena);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rounding_decides_a_few_elements_at_a_jump),
+      cmocka_unit_test(numbers_beyond_half_have_no_meaning),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
