@@ -27,10 +27,28 @@ static enum sw_rc check_given_splits(struct sw_job *job, const struct sw_options
   return SW_OK;
 }
 
+/* A size stays dynamic only where every op can keep it, as in the reference, which has no plan for others. There all loops
+ * run to the maximum, and every size will do, not only those that cores can share out. */
+static void fix_rows(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_work *w)
+{
+  bool *fixed = SW_NEW_N(job->arena, bool, p->graph->dims.n + 1);
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = 0; i < p->ops.n; i++) {
+      struct sw_op *op = &p->ops.v[i];
+      int dim = p->storages.v[op->out.storage].dynamic;
+      if (pass && fixed[dim])
+        op->row_loop = 0;
+      else if (!pass && op->row_loop && sw_work_of(job, o, p, op, w) == SW_OK && !w->dynamic_loop)
+        fixed[dim] = true;
+    }
+}
+
 enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, struct sw_program *p)
 {
   enum sw_rc worst = check_given_splits(job, o, p);
   struct sw_work *w = SW_NEW(job->arena, struct sw_work);
+  if (p->graph && p->graph->dims.n)
+    fix_rows(job, o, p, w);
   for (int i = 0; i < p->ops.n; i++) {
     struct sw_op *op = &p->ops.v[i];
     struct sw_op_plan *plan = SW_NEW(job->arena, struct sw_op_plan);

@@ -121,7 +121,7 @@ CAT = """%a : f16[1,30] = input
 %y : f16[1,80] = aten.cat([%m, %n], -1)
 return %y
 """
-# 8 rows by 3 experts: three products and two choices, no gather of 8 matrices.
+# 8 rows by 3 experts: three products and three choices, no gather of 8 matrices.
 EXPERTS = """%w : f16[3,128,64] = parameter
 %rows : i64[8] = input
 %x : f16[8,64] = input
@@ -196,7 +196,7 @@ def rows_and_ends(t):
 
 
 def products(t):
-    best("experts", EXPERTS, t, [("batchmatmul", 3), ("where3", 2)], host=1)  # which row asks for which expert
+    best("experts", EXPERTS, t, [("batchmatmul", 3), ("where3", 3)], host=1)  # which row asks for which expert
     best("few", FEW, t, lacks=["where3"])
     best("fp8", FP8, t, [("fp8todl16", 2), ("batchmatmul", 1)], ["batchmatmulfp8"])
 
