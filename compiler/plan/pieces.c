@@ -5,7 +5,7 @@
  * sticks of weights, 402 MB: one core would have to address them all. Its first 768 sticks (24 for each of 32 cores)
  * and the last one are two ops, and each fits. */
 #include "compiler/plan/division.h"
-#include "compiler/plan/loops.h"
+#include "compiler/plan/given_tiles.h"
 #include "compiler/plan/parts.h"
 
 #include "base/options.h"
@@ -20,6 +20,8 @@ struct cutter {
   struct pieces {
     int first, n;
   } *more; /* by op: the ops that do the rest of its work */
+  struct sw_nest *nest; /* by op: the loop that the reference makes of its pieces, and a copy behind it */
+  bool any_nest;
 };
 
 static bool is_large(const struct sw_program *p, const struct sw_op *op)
@@ -116,6 +118,11 @@ static void cut(struct cutter *c, struct sw_job *job, int i)
       struct sw_op first = piece_of(&op, l, 0, z.each), rest = piece_of(&op, l, z.n * z.each, z.rest);
       if (divide(c, &first) != SW_OK || (z.rest && divide(c, &rest) != SW_OK))
         continue;
+      if (c->o->profile == SW_PROFILE_TORCH_SPYRE && n > 1 && !z.rest && op.role == SW_ROLE_PLAIN) {
+        c->nest[i] = (struct sw_nest){.n = 1, .loop = {c->p->n_loops++}, .cut = {l}, .count = {n}};
+        c->any_nest = true;
+        return;
+      }
       bool in_loop = n > 1 && put_in_loop(c->p, &first, l, n);
       c->p->ops.v[i] = first;
       c->more[i].first = c->p->ops.n;
@@ -149,11 +156,20 @@ enum sw_rc sw_cut_pieces(struct sw_job *job, const struct sw_options *o, struct 
   int n = p->ops.n;
   c.w = SW_NEW(scratch, struct sw_work);
   c.more = SW_NEW_N(scratch, struct pieces, n);
+  c.nest = SW_NEW_N(scratch, struct sw_nest, n);
   for (int i = 0; i < n; i++)
     if (is_large(p, &p->ops.v[i]) && divide(&c, &p->ops.v[i]) == SW_LIMIT && can_be_cut(c.w))
       cut(&c, job, i);
   if (p->ops.n > n)
     insert_steps(job, &c);
+  enum sw_rc rc = SW_OK;
+  if (c.any_nest) {
+    struct sw_tiling t = {.job = job, .o = o, .p = p, .scratch = scratch};
+    t.nest = SW_NEW_N(scratch, struct sw_nest, p->ops.n);
+    memcpy(t.nest, c.nest, sizeof *c.nest * (size_t)n);
+    memcpy(&t.steps, &p->steps, sizeof t.steps);
+    rc = sw_apply_tiles(&t);
+  }
   sw_arena_free(scratch);
-  return SW_OK;
+  return rc;
 }

@@ -100,7 +100,7 @@ with tempfile.TemporaryDirectory() as name:
         p = d.wait(wrong, "failed", "done")["problem"]
         check("a wrong spec", (p["status"], p["type"], len(p["errors"])), (422, "/problems/usage", 3))
         for n in TABLES:
-            problem("no table of it", d.ask("GET", f"{wrong}/{n}"), 404, "not-found")
+            problem("no table of it", d.ask("GET", f"{wrong}/{n}"), 409, "not-done")
         for what, b, slug in (("no graphs", archive(SPEC, {}), "usage"), ("no archive", b"PK", "bad-input"),
                               ("no JSON", b"{]", "bad-input"), ("a line break", json.dumps({**inline, "graphs": {"a\nb": "x"}}).encode(), "usage")):
             p = d.wait(post(d, b, **(ZIP if b[:2] == b"PK" else JSON)), "failed", "done")["problem"]
@@ -121,7 +121,7 @@ with tempfile.TemporaryDirectory() as name:
         until("a run is in a worker", lambda: d.metric("queue_running") == 1)
         check("a compile beside it", d.ask("POST", "/compile?cores=3", GOOD, **TEXT)[0], 200)
         check("one worker is free", d.state(study)["state"], "running")
-        problem("no table yet", d.ask("GET", study + "/study.csv"), 404, "not-found")
+        problem("no table yet", d.ask("GET", study + "/study.csv"), 409, "not-done")
         check("cancel", json.loads(d.ask("DELETE", study)[2])["state"], "cancelled")
         check("cancel again", json.loads(d.ask("DELETE", study)[2])["state"], "cancelled")
         check("its work goes too", until("queue is empty", lambda: d.metric("queue_running") + d.metric("queue_waiting") == 0), True)
