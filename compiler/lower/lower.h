@@ -21,6 +21,7 @@ struct tensor {
   enum sw_dtype dtype;
   int rank;
   int64_t size[SW_MAX_RANK], stride[SW_MAX_RANK], offset;
+  int64_t pair; /* of a complex dtype: how far behind its real part an element's imaginary part is (complex.c); else 0 */
 };
 
 /* What becomes of an overload. */
@@ -309,6 +310,8 @@ void lw_order_for_locality(struct lower *l);
 
 /* -- decompositions used by others -- */
 
+/* The node at work where complex numbers take part (complex.c); false: none do, or it is a view or makes them. */
+bool lw_run_complex(struct lower *l, const struct lw_operation *op);
 /* The node at work as products by every expert (experts.c); false: it is no product of gathered weights. */
 bool lw_run_experts(struct lower *l);
 
