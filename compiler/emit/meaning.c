@@ -11,7 +11,7 @@
  * restickify of 100 rows in a buffer of 150 pads the rows to 128 and leaves a gap of 22: a reader takes a gap below a
  * stick for rows that do not exist and finds an extent of 106. */
 
-enum { LX_BYTES = 2 << 20 };
+enum { LX_BYTES = (2 << 20) - (64 << 10) }; /* the rest of a scratchpad holds programs */
 static const int64_t pool_limit = 0x400000000 - ((int64_t)2 << 30);
 
 static enum sw_rc refuse(struct sw_job *job, const struct sw_sdsc *s, int i, const char *what, const char *advice)

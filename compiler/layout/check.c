@@ -55,7 +55,36 @@ static int64_t cost_of(struct sw_choosing *c, const struct sw_op *op)
   return copy ? sw_layout__copy_cost(c, from, op, from->layout, to->layout) : 0;
 }
 
-enum sw_rc sw_layout__check(struct sw_choosing *c)
+/* Traffic is a matter of the labels alone. */
+static int64_t traffic_of(const struct sw_choosing *c, const struct sw_problem *q)
+{
+  int64_t ns = 0;
+  for (int s = 0; s < c->n_storages; s++)
+    if (c->candidates[s].n && q->writing[s])
+      ns += q->writing[s][c->choice->candidates[s].chosen];
+  for (int i = 0; i < q->groups.n; i++)
+    for (int k = 0; k < q->groups.v[i].readings.n; k++) {
+      const struct sw_reading *x = &q->groups.v[i].readings.v[k];
+      const struct sw_candidates *from = &c->choice->candidates[q->groups.v[i].storage];
+      const struct sw_candidates *to = &c->choice->candidates[c->p->ops.v[x->op].out.storage];
+      ns += x->traffic ? x->traffic[from->chosen * to->n + to->chosen] : 0;
+    }
+  return ns;
+}
+
+/* What conversions take from the scratchpads. */
+static int64_t losses_of(const struct sw_choosing *c)
+{
+  int64_t ns = 0;
+  for (int i = 0; i < c->choice->conversions.n; i++) {
+    const struct sw_conversion *x = &c->choice->conversions.v[i];
+    if (x->storage < c->n_storages && c->p->ops.v[x->op].role == SW_ROLE_CONVERSION)
+      ns += (int64_t)(sw_layout__loss(c, x->storage, c->p->storages.v[x->storage].layout) + 0.5);
+  }
+  return ns;
+}
+
+enum sw_rc sw_layout__check(struct sw_choosing *c, const struct sw_problem *q)
 {
   int64_t cost = c->loaded_again_cost;
   for (int i = 0; i < c->p->steps.n; i++) {
@@ -68,9 +97,7 @@ enum sw_rc sw_layout__check(struct sw_choosing *c)
   for (int s = 0; s < c->p->storages.n; s++)
     if (!c->p->storages.v[s].layout && !c->p->storages.v[s].host_only)
       sw_fault(c->job, SW_INTERNAL, "%s has no layout", c->p->storages.v[s].name);
-  for (int s = 0; s < c->n_storages; s++)
-    if (c->candidates[s].n)
-      cost += sw_layout__padding_cost(c, s, &c->candidates[s].v[c->choice->candidates[s].chosen]);
+  cost += traffic_of(c, q) + losses_of(c);
   if (cost != c->choice->cost)
     sw_fault(c->job, SW_INTERNAL, "the program converts for %lld %s, the solver said %lld", (long long)cost,
              c->choice->unit, (long long)c->choice->cost);

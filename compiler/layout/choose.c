@@ -21,6 +21,7 @@ static void start(struct sw_choosing *c)
 {
   int n = c->p->storages.n;
   c->n_storages = n;
+  c->weighs_traffic = c->best && c->o->objective == SW_OBJECTIVE_TIME;
   c->rule = c->best ? SW_OFFSET_EXACT : SW_OFFSET_REFERENCE;
   c->candidates = SW_NEW_N(c->arena, sw_layout_list, n + 1);
   c->pinned = SW_NEW_N(c->arena, bool, n + 1);
@@ -75,6 +76,7 @@ static enum sw_rc run(struct sw_choosing *c)
   list_candidates(c);
   if (c->job->worst != SW_OK)
     return c->job->worst;
+  sw_layout__survey(c);
   enum sw_rc rc = solve(c, &q);
   while (rc == SW_INFEASIBLE && c->best && c->means + 1 < SW_N_MEANS) {
     c->means++;
@@ -86,7 +88,7 @@ static enum sw_rc run(struct sw_choosing *c)
     sw_layout__explain(c, &q);
   SW_TRY(rc);
   SW_TRY(sw_layout__insert(c, &q));
-  return sw_layout__check(c);
+  return sw_layout__check(c, &q);
 }
 
 enum sw_rc sw_choose_layouts(struct sw_job *job, const struct sw_options *o, struct sw_program *p,

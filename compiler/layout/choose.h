@@ -49,6 +49,12 @@ struct sw_choosing {
   bool *load_twice;  /* and as often as we like */
   sw_layout_list *reload; /* of a user input: other layouts in which the loader could lay it out once more */
   int *accesses; /* by ops, reads and writes */
+  bool weighs_traffic; /* profile best, objective time */
+  bool *resident; /* may stay in the scratchpads where layouts let it (traffic.c) */
+  double *byte_ns;  /* per op of the program before insertion: ns of a byte that it moves */
+  int n_ops;        /* of that program */
+  double *touch_ns; /* per storage: the sum of that over all accesses */
+  int *writer;    /* op that writes it, the last one of several; -1: none */
   bool *refused; /* no candidate, and a fault says why: whatever depends on it is passed over in silence */
   int n_storages;
   int64_t loaded_again_cost; /* of readers, or classes of them, served by a second load */
@@ -120,6 +126,7 @@ struct sw_outcome {
   int load;     /* 0, or 1 + the candidate (of an input: of `reload`) in which a loaded tensor is loaded a second time */
   int64_t cost; /* of the copies that CONVERT makes, in the unit of the objective */
   int64_t move; /* of the op's own move of the stick */
+  double read;  /* ns of reading the operand, or its copy (traffic.c) */
   const char *why; /* of CONVERT and IMPOSSIBLE: what does not go */
 };
 
@@ -199,8 +206,25 @@ int64_t sw_layout__in_op_cost(const struct sw_choosing *c, const struct sw_op *o
 const sw_layout_list *sw_layout__reloads(const struct sw_choosing *c, int storage);
 int64_t sw_layout__reload_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l);
 
-/* Objective time, profile best: what a layout with more padding than the leanest one costs everybody who moves it. */
-int64_t sw_layout__padding_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l);
+/* -- traffic (traffic.c), in ns; 0 unless c->weighs_traffic -- */
+
+/* Finds out who may stay in the scratchpads; wants candidates. */
+void sw_layout__survey(struct sw_choosing *c);
+/* Reading an operand as it is. */
+double sw_layout__read(const struct sw_choosing *c, const struct sw_op *op, int input, const struct sw_layout *from,
+                       const struct sw_seen *seen, const struct sw_seen *to_seen);
+/* Reading a copy of it, which has the elements of s, through access x. */
+double sw_layout__copy_read(const struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x,
+                            const struct sw_storage *s, const struct sw_layout *copy, const struct sw_seen *to_seen);
+double sw_layout__write(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *to,
+                        const struct sw_seen *seen);
+/* What a storage costs its writer and its other readers because a conversion reads or writes it in memory. */
+double sw_layout__loss(const struct sw_choosing *c, int storage, const struct sw_layout *l);
+
+/* Cores that find work in an op when only these loops (bits) are cut, largest loop first, as work division does it, and
+ * the split. Loops on a stick count sticks; one that ends inside a stick is not cut when the op wants whole sticks. */
+int64_t sw_layout__divide(const struct sw_op *op, unsigned loops, unsigned on_stick, bool whole_sticks, int eps,
+                          int64_t cores, int64_t *split);
 
 /* -- the problem -- */
 
@@ -215,6 +239,7 @@ struct sw_class {
 struct sw_reading {
   int op, input;
   int *wants; /* class per label of the op's output, -1: as it is, whatever it is */
+  int64_t *traffic; /* beyond the least, [label of the storage][label of the output]; NULL: none */
 };
 
 /* Readers of one storage between two writes to it (one reader when copies are not shared). */
@@ -229,7 +254,7 @@ struct sw_read {
   int op, input, group, reading;
 };
 
-/* A copy that moves the stick for some pairs of labels. */
+/* What pairs of labels cost beside conversions: copies that move the stick, and traffic. */
 struct sw_move {
   int op, from, to;
   int64_t *cost; /* [label of from][label of to] */
@@ -244,6 +269,7 @@ struct sw_problem {
   SW_VEC(int) handed; /* groups of the assignment problem: number here */
   SW_VEC(struct sw_read) reads;
   SW_VEC(struct sw_move) moves;
+  int64_t **writing; /* per storage: traffic of its writers for each label */
   const int *labels; /* per variable */
   const struct sw_assign_conflict *conflict; /* of an infeasible one */
 };
@@ -268,7 +294,7 @@ void sw_layout__complete_pairs(struct sw_choosing *c, int op);
 /* Rows of zeros up to a whole stick where a matmul's K is not one. */
 void sw_layout__pad_matmul(struct sw_choosing *c, int op);
 /* Every access of every op once more, and the cost from the program alone. */
-enum sw_rc sw_layout__check(struct sw_choosing *c);
+enum sw_rc sw_layout__check(struct sw_choosing *c, const struct sw_problem *q);
 
 void sw_layout__take_names(struct sw_choosing *c);
 void sw_layout__take_steps(struct sw_choosing *c);

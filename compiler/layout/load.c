@@ -323,14 +323,22 @@ static void add_layout(struct sw_choosing *c, sw_layout_list *list, const struct
     *SW_PUSH(c->arena, list) = *l;
 }
 
-/* What else the loader could make of an input: each dim on the stick, and none. */
+/* What else the loader could make of an input: each dim on the stick, and none; float32 also in the order that the cast to
+ * float16 undoes. */
 static void list_reloads(struct sw_choosing *c, int i)
 {
   const struct sw_storage *s = &c->p->storages.v[i];
   struct sw_layout l;
-  for (int d = s->rank - 1; d >= -1; d--)
-    if ((d < 0 || s->size[d] > 1) && stick_last(s, sw_format_of(s->dtype), d, &l))
+  for (int d = s->rank - 1; d >= -1; d--) {
+    if ((d >= 0 && s->size[d] == 1) || !stick_last(s, sw_format_of(s->dtype), d, &l))
+      continue;
+    add_layout(c, &c->reload[i], &l);
+    if (s->dtype != SW_F32 || d < 0 || !sw_layout_pair_tiles(&l, s->stride[d], s->size[d]))
+      continue;
+    l.arrangement = SW_EA_DL16_TO_FP32;
+    if (holds(s, &l))
       add_layout(c, &c->reload[i], &l);
+  }
 }
 
 const sw_layout_list *sw_layout__reloads(const struct sw_choosing *c, int storage)

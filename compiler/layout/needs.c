@@ -322,6 +322,11 @@ static int64_t whole_cost(const struct sw_choosing *c, const struct sw_storage *
   return sw_layout__copy_cost(c, s, &copy, from, to);
 }
 
+static double total(const struct sw_outcome *o)
+{
+  return (double)(o->cost + o->move) + o->read;
+}
+
 /* Whether a copy with its stick on `dim` would do; fills in the outcome. */
 static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
                     const struct sw_layout *from, const struct sw_layout *to, const struct sw_seen *to_seen, int dim,
@@ -348,10 +353,11 @@ static bool try_dim(const struct sw_choosing *c, const struct sw_op *op, int inp
     move = sw_layout__in_op_cost(c, op, &copy, to); /* the copy that the op is does the rest */
   }
   int64_t cost = whole_cost(c, s, from, &copy);
-  if (out->kind == SW_CONVERT && out->cost + out->move <= cost + move)
+  double read = move ? 0 : sw_layout__copy_read(c, op, x, s, &copy, to_seen);
+  if (out->kind == SW_CONVERT && total(out) <= (double)(cost + move) + read)
     return true;
   *out = (struct sw_outcome){
-      .kind = SW_CONVERT, .dim = dim, .front = front, .cost = cost, .move = move, .why = out->why};
+      .kind = SW_CONVERT, .dim = dim, .front = front, .cost = cost, .move = move, .read = read, .why = out->why};
   return true;
 }
 
@@ -412,9 +418,11 @@ static void try_slice(const struct sw_choosing *c, const struct sw_op *op, int i
     if (obstacle(c, op, input, need, &plan.last, &read, to, to_seen))
       continue;
     int64_t cost = plan.cost + (d < 0 ? 0 : whole_cost(c, s, from, &whole));
+    double ns = sw_layout__copy_read(c, op, &slice.read, &slice.shape, &plan.last, to_seen);
+    if (out->kind == SW_CONVERT && total(out) <= (double)cost + ns)
+      continue;
     *out = (struct sw_outcome){
-        .kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .why = out->why};
-    return;
+        .kind = SW_CONVERT, .dim = d, .front = -1, .slice = 1 + loop, .cost = cost, .read = ns, .why = out->why};
   }
 }
 
@@ -438,10 +446,17 @@ static void try_selection(const struct sw_choosing *c, const struct sw_op *op, i
       obstacle(c, op, input, need, &x.to, &read, to, to_seen))
     return;
   int64_t cost = sw_layout__select_cost(c, &x, &whole) + (dim < 0 ? 0 : whole_cost(c, s, from, &whole));
-  if (out->kind == SW_CONVERT && out->cost <= cost)
+  double ns = sw_layout__copy_read(c, op, &x.read, &x.copy, &x.to, to_seen);
+  if (out->kind == SW_CONVERT && total(out) <= (double)cost + ns)
     return;
-  *out = (struct sw_outcome){
-      .kind = SW_CONVERT, .dim = dim, .front = -1, .select = 2 + loop, .alone = alone, .cost = cost, .why = out->why};
+  *out = (struct sw_outcome){.kind = SW_CONVERT,
+                             .dim = dim,
+                             .front = -1,
+                             .select = 2 + loop,
+                             .alone = alone,
+                             .cost = cost,
+                             .read = ns,
+                             .why = out->why};
 }
 
 /* No copy will do at all: a matrix of zeros and ones, where need be behind a copy of the whole. */
@@ -470,6 +485,7 @@ static bool try_loading_again(const struct sw_choosing *c, const struct sw_op *o
       continue;
     *out = (struct sw_outcome){.kind = SW_CONVERT, .dim = -1, .front = -1, .load = 1 + i, .why = out->why};
     out->cost = sw_layout__reload_cost(c, x->storage, &all->v[i]);
+    out->read = sw_layout__copy_read(c, op, x, &c->p->storages.v[x->storage], &all->v[i], to_seen);
     return true;
   }
   return false;
@@ -509,7 +525,8 @@ static struct sw_outcome through_copy(const struct sw_choosing *c, const struct 
   if (!gather)
     try_slice(c, op, input, need, from, to, to_seen, &slice);
   int64_t readers = c->accesses[op->in[input].storage] - c->written[op->in[input].storage];
-  bool cheaper = slice.kind == SW_CONVERT && slice.cost <= (out.cost + out.move) / (readers > 1 ? readers : 1);
+  double shared = (double)(out.cost + out.move) / (double)(readers > 1 ? readers : 1) + out.read;
+  bool cheaper = slice.kind == SW_CONVERT && total(&slice) <= shared;
   out = out.kind == SW_IMPOSSIBLE || cheaper ? slice : out;
   if (out.kind == SW_IMPOSSIBLE && c->means >= SW_MEANS_SELECT)
     try_select(c, op, input, need, from, to, to_seen, &out);
@@ -525,8 +542,10 @@ struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct s
   if (need.kind == SW_NEED_NONE)
     return out;
   out.why = obstacle(c, op, input, need, from, seen, to, to_seen);
-  if (!out.why)
+  if (!out.why) {
+    out.read = sw_layout__read(c, op, input, from, seen, to_seen);
     return out;
+  }
   if (need.kind == SW_NEED_COPY &&
       sw_layout__moves_stick(c, op, from, seen, &c->p->storages.v[op->out.storage], to, to_seen)) {
     out.kind = SW_IN_OP;

@@ -146,6 +146,10 @@ void cand_one_argument(const struct cand_op *m, int input)
     offer_rescaled(m, input);
   else
     cand_offer_all(m, SW_EA_STANDARD);
+  const sw_layout_list *again = &m->c->reload[m->op->in[input].storage];
+  for (int i = 0; i < again->n && m->op->op == SW_OP_FP32TODL16; i++) /* as it would be if the input were loaded in that order */
+    if (cand_is_staggered(&again->v[i]))
+      rescale(m, input, &again->v[i]);
 }
 
 /* -- pointwise with several arguments (4.4) -- */

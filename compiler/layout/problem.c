@@ -1,16 +1,17 @@
 /* From candidates to an assignment problem and back to words. Reference: assign-problem.md section 6.
  *
  *   variable   a storage, its labels the candidates in order; loaded storages first, then in order of first writing
- *   unary      0, impossible where a writer can't write that layout
+ *   unary      traffic of its writers, impossible where one of them can't write that layout
  *   group      a storage and those who read it between two writes. A class is what one reader wants: for each label of
  *              the storage "as it is", "with the stick on dim d", or impossible. Readers that want the same share a
  *              copy in mode shared; in mode per-edge every read is a group of its own
- *   edge       where a copy moves the stick itself: its cost for each pair of labels
+ *   edge       traffic of a reader for each pair of labels, and where a copy moves the stick itself the cost of that
  *
  * Example: x is read by a sum over its rows and by an add in its own order. Under label "stick on dim 1" the add wants
  * class (as it is | to 1), under "stick on dim 0" class (to 0 | as it is). */
 #include "compiler/layout/choose.h"
 
+#include <math.h>
 #include <string.h>
 
 struct building {
@@ -58,6 +59,39 @@ static bool same_outcomes(const struct sw_outcome *a, const struct sw_outcome *b
   return true;
 }
 
+static int64_t whole_ns(double ns)
+{
+  return ns > 9e14 ? (int64_t)9e14 : (int64_t)(ns + 0.5);
+}
+
+/* Traffic of one reader, by how much each pair of labels is worse than the best one. A stick that moves inside the op
+ * is read and written by the move; what is lost is the place of both in the scratchpads. */
+static void add_traffic(struct building *b, struct sw_reading *x, int p, int r,
+                        struct sw_outcome all[SW_MAX_LABELS][SW_MAX_LABELS])
+{
+  struct sw_choosing *c = b->c;
+  const sw_layout_list *from = &c->candidates[p], *to = &c->candidates[r];
+  double ns[SW_MAX_LABELS][SW_MAX_LABELS], least = INFINITY;
+  bool any = false;
+  for (int i = 0; i < from->n; i++)
+    for (int j = 0; j < to->n; j++) {
+      const struct sw_outcome *o = &all[j][i];
+      ns[i][j] = o->read;
+      if (o->move)
+        ns[i][j] = sw_layout__loss(c, r, &to->v[j]) + (o->kind == SW_IN_OP ? sw_layout__loss(c, p, &from->v[i]) : 0);
+      if (o->kind != SW_IMPOSSIBLE && b->unary[r][j] != SW_ASSIGN_INF)
+        least = fmin(least, ns[i][j]);
+    }
+  int64_t *traffic = SW_NEW_N(c->arena, int64_t, from->n * to->n);
+  for (int i = 0; i < from->n; i++)
+    for (int j = 0; j < to->n; j++) {
+      traffic[i * to->n + j] = whole_ns(fmax(0, ns[i][j] - least));
+      any |= traffic[i * to->n + j] > 0;
+    }
+  if (any)
+    x->traffic = traffic;
+}
+
 static int class_of(struct building *b, struct sw_group *g, const struct sw_outcome *wanted, int n)
 {
   struct sw_choosing *c = b->c;
@@ -73,8 +107,11 @@ static int class_of(struct building *b, struct sw_group *g, const struct sw_outc
   t->wanted = sw_arena_copy(c->arena, wanted, (size_t)n, sizeof *wanted);
   t->conv = SW_NEW_N(c->arena, int64_t, n);
   t->conversion = -1;
-  for (int i = 0; i < n; i++)
+  for (int i = 0; i < n; i++) {
     t->conv[i] = wanted[i].kind == SW_IMPOSSIBLE ? SW_ASSIGN_INF : wanted[i].kind == SW_CONVERT ? wanted[i].cost : 0;
+    if (wanted[i].kind == SW_CONVERT && !wanted[i].load)
+      t->conv[i] += whole_ns(sw_layout__loss(c, g->storage, &c->candidates[g->storage].v[i]));
+  }
   return g->classes.n - 1;
 }
 
@@ -123,12 +160,13 @@ static void add_reading(struct building *b, int op_i, int input, const struct sw
   for (int j = 0; j < to->n; j++)
     x->wants[j] = class_of(b, g, all[j], from->n);
   *SW_PUSH(c->arena, &b->q->reads) = (struct sw_read){op_i, input, at, g->readings.n - 1};
-  if (!any_move)
+  add_traffic(b, x, p, r, all);
+  if (!any_move && !x->traffic)
     return;
   int64_t *cost = SW_NEW_N(c->arena, int64_t, from->n * to->n);
   for (int i = 0; i < from->n; i++)
     for (int j = 0; j < to->n; j++)
-      cost[i * to->n + j] = all[j][i].move;
+      cost[i * to->n + j] = all[j][i].move + (x->traffic ? x->traffic[i * to->n + j] : 0);
   *SW_PUSH(c->arena, &b->q->moves) = (struct sw_move){op_i, p, r, cost};
 }
 
@@ -139,10 +177,19 @@ static void add_op(struct building *b, int op_i)
   int r = op->out.storage;
   const sw_layout_list *to = &c->candidates[r];
   struct sw_seen out_seen[SW_MAX_LABELS];
+  double writing[SW_MAX_LABELS], least = INFINITY;
   for (int j = 0; j < to->n; j++) {
     out_seen[j] = sw_layout__see(&to->v[j], op, &op->out, c->rule);
     if (!sw_layout__output_fits(c, op, &to->v[j], &out_seen[j]))
       b->unary[r][j] = SW_ASSIGN_INF;
+    writing[j] = sw_layout__write(c, op, &to->v[j], &out_seen[j]);
+    if (b->unary[r][j] != SW_ASSIGN_INF)
+      least = fmin(least, writing[j]);
+  }
+  for (int j = 0; j < to->n; j++) {
+    int64_t more = whole_ns(fmax(0, writing[j] - least));
+    b->q->writing[r][j] += more;
+    add_cost(&b->unary[r][j], more);
   }
   for (int k = 0; k < op->n_in; k++)
     if (sw_layout__need(c, op, k).kind != SW_NEED_NONE && sw_layout__twin(c, op, k) == k)
@@ -159,8 +206,7 @@ static void add_variable(struct building *b, int storage)
   b->q->variable[storage] = b->q->n_variables++;
   b->q->storage[b->q->variable[storage]] = storage;
   b->unary[storage] = SW_NEW_N(c->arena, int64_t, n);
-  for (int i = 0; i < n; i++)
-    b->unary[storage][i] = sw_layout__padding_cost(c, storage, &c->candidates[storage].v[i]);
+  b->q->writing[storage] = SW_NEW_N(c->arena, int64_t, n);
 }
 
 /* The label's name in the problem: unlike the text of a pin it tells arrangements apart. */
@@ -212,6 +258,7 @@ void sw_layout__build(struct sw_choosing *c, struct sw_problem *q)
   q->assign->mode = c->o->sharing ? SW_ASSIGN_SHARED : SW_ASSIGN_PER_EDGE;
   q->variable = SW_NEW_N(c->arena, int, c->n_storages + 1);
   q->storage = SW_NEW_N(c->arena, int, c->n_storages + 1);
+  q->writing = SW_NEW_N(c->arena, int64_t *, c->n_storages + 1);
   b.unary = SW_NEW_N(c->arena, int64_t *, c->n_storages + 1);
   b.open_group = SW_NEW_N(c->arena, int, c->n_storages + 1);
   for (int s = 0; s < c->n_storages; s++)

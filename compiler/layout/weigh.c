@@ -1,4 +1,4 @@
-/* What copies and padding cost, in the unit of the objective. Reference: cost-model.md 10.3.
+/* What copies cost, in the unit of the objective. Reference: cost-model.md 10.3.
  *
  * In elements a conversion is as large as what it reads, or of a slice what it makes. In ns it is weighed as the plan will
  * weigh it: the plan is not there yet, but how a copy will be cut over the cores follows from its loops. Both loops that
@@ -6,42 +6,9 @@
  * loop that ends inside a stick is not cut at all. */
 #include "compiler/layout/burst.h"
 #include "compiler/layout/choose.h"
+#include "compiler/layout/machine.h"
 
 #include <math.h>
-
-static int64_t largest_divisor(int64_t n, int64_t most)
-{
-  int64_t d = most < n ? most : n;
-  while (d > 1 && n % d)
-    d--;
-  return d > 1 ? d : 1;
-}
-
-/* Largest loop first, as work division does it. Gives the number of cores. */
-static int64_t divide(const struct sw_op *op, const bool *on_stick, bool turns, int eps, int64_t cores, int64_t *split)
-{
-  int64_t slices[SW_MAX_LOOPS], left = cores;
-  bool done[SW_MAX_LOOPS] = {false};
-  for (int l = 0; l < op->n_loops; l++) {
-    slices[l] = on_stick[l] ? (op->range[l] + eps - 1) / eps : op->range[l];
-    if (turns && on_stick[l] && op->range[l] % eps)
-      slices[l] = 1;
-    split[l] = 1;
-  }
-  for (int n = 0; n < op->n_loops && left > 1; n++) {
-    int largest = -1;
-    for (int l = 0; l < op->n_loops; l++)
-      if (!done[l] && (largest < 0 || slices[l] > slices[largest]))
-        largest = l;
-    done[largest] = true;
-    split[largest] = largest_divisor(slices[largest], left);
-    left /= split[largest];
-  }
-  int64_t used = 1;
-  for (int l = 0; l < op->n_loops; l++)
-    used *= split[l];
-  return used;
-}
 
 /* What one core reads in one piece: the stick, then neighbouring dims outward until one is cut. */
 static double run_of(const struct sw_layout *from, const struct sw_seen *seen, const int64_t *split)
@@ -63,17 +30,18 @@ static int64_t copy_ns(const struct sw_choosing *c, const struct sw_op *op, cons
 {
   struct sw_seen in = sw_layout__see(from, op, &op->in[0], SW_OFFSET_EXACT);
   struct sw_seen out = sw_layout__see(to, op, &op->out, SW_OFFSET_EXACT);
-  bool on_stick[SW_MAX_LOOPS] = {false}, formed = in.formed && out.formed;
+  bool formed = in.formed && out.formed;
+  unsigned on_stick = 0;
   int64_t split[SW_MAX_LOOPS];
   if (formed && in.stick.loop >= 0)
-    on_stick[in.stick.loop] = true;
+    on_stick |= 1u << in.stick.loop;
   if (formed && out.stick.loop >= 0)
-    on_stick[out.stick.loop] = true;
+    on_stick |= 1u << out.stick.loop;
   bool turns = !formed || in.stick.loop != out.stick.loop;
   struct sw_burst b = {.bytes = fmin(read, written)};
-  b.cores = (int)divide(op, on_stick, turns, sw_format_eps(from->format), c->o->cores, split);
+  b.cores = (int)sw_layout__divide(op, ~0u, on_stick, turns, sw_format_eps(from->format), c->o->cores, split);
   b.run = formed ? run_of(from, &in, split) : 128;
-  double ns = (read + written) / 116 + sw_burst_extra_ns(&b, true, false);
+  double ns = (read + written) / sw_spyre.restickify + sw_burst_extra_ns(&b, true, false);
   return ns < 1 ? 1 : ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
 }
 
@@ -111,33 +79,18 @@ int64_t sw_layout__work_cost(const struct sw_choosing *c, const struct sw_op *op
     return elements;
   for (int d = 0; d < op->n_loops; d++)
     loops *= (double)op->range[d];
-  double ns = 100 + bytes / 116 + loops / 32768;
+  double ns = 100 + bytes / sw_spyre.restickify + loops / 32768;
   return ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
 }
 
-/* 1 for a parameter, so that fewer are better. An input goes over the host link on every run: 28 GB/s, and 7 us for the
- * transfer as such. Reference: cost-model.md 10.6. */
+/* 1 for a parameter, so that fewer are better. An input goes over the host link on every run, and a transfer has its own
+ * cost. Reference: cost-model.md 1, 10.6. */
 int64_t sw_layout__reload_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l)
 {
   if (c->load_twice[storage])
     return 1;
   if (c->o->objective != SW_OBJECTIVE_TIME)
     return sw_layout_elements(l);
-  double ns = 7000 + (double)sw_layout_bytes(l) / 28;
+  double ns = sw_spyre.launch + (double)sw_layout_bytes(l) / sw_spyre.link;
   return ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
-}
-
-/* Bytes more than the leanest candidate, at 150 GB/s, once per access. A vector of 4096 numbers alone in their sticks
- * is 524288 bytes instead of 8192: 3440 ns for each op that touches it. */
-int64_t sw_layout__padding_cost(const struct sw_choosing *c, int storage, const struct sw_layout *l)
-{
-  const sw_layout_list *all = &c->candidates[storage];
-  if (!c->best || c->o->objective != SW_OBJECTIVE_TIME || all->n < 2)
-    return 0;
-  int64_t least = sw_layout_bytes(&all->v[0]);
-  for (int i = 1; i < all->n; i++)
-    if (sw_layout_bytes(&all->v[i]) < least)
-      least = sw_layout_bytes(&all->v[i]);
-  double ns = (double)(sw_layout_bytes(l) - least) / 150 * c->accesses[storage];
-  return ns > 9e14 ? (int64_t)9e14 : (int64_t)(ns + 0.5);
 }

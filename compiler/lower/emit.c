@@ -317,6 +317,8 @@ struct tensor lw_clone(struct lower *l, struct tensor x)
 {
   if (!lw_known(x))
     return x;
+  if (x.pair)
+    return lw_refuse(l, "reshape the real tensor before", "complex numbers that would have to be copied");
   struct tensor t = lw_new(l, x.dtype, x.rank, x.size, NULL);
   if (x.dtype == SW_BOOL && lw_lanes(l, x) == SW_F32)
     lw_storage(l, t.storage)->bool32 = true;

@@ -7,67 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double clamp(double x, double least, double most)
-{
-  return fmin(fmax(x, least), most);
-}
-
 static double positive(double x)
 {
   return fmax(x, 0);
-}
-
-static double rate_of_transport(const struct sw_transport_fit *t, const struct sw_cost_op *op)
-{
-  if (op->rows <= 0 || op->cols <= 0)
-    return t->least;
-  double planes = fmax(1, op->cols / 64);
-  return clamp(t->a - t->b * log2(planes) - t->d * log2(fmax(2, op->rows)), t->least, sw_spyre.hbm);
-}
-
-static double rate_of_transpose(const struct sw_cost_op *op)
-{
-  double rate = rate_of_transport(&sw_spyre.transpose, op);
-  if (op->outer >= 8)
-    return rate;
-  return fmax(rate - sw_spyre.transpose_narrow * log2(8 / fmax(1, op->outer)), sw_spyre.transpose_narrow_least);
-}
-
-static double rate_of_broadcast(const struct sw_cost_op *op)
-{
-  if (op->rows <= 0 || op->cols <= 0)
-    return sw_spyre.broadcast_unknown;
-  int regime = op->rows >= 1024 ? 0 : op->cols <= 4096 ? 1 : 2;
-  const struct sw_broadcast_fit *f = &sw_spyre.broadcast[regime][op->row_operand ? 0 : 1];
-  double lr = log2(op->rows), lc = log2(op->cols), d = lc - 6;
-  double rate = f->base + f->rows * lr + f->rows2 * lr * lr + f->cols * lc + f->flat * positive(d - lr) +
-                f->tall * positive(lr - d);
-  return clamp(rate, f->least, f->most);
-}
-
-double sw_traffic_rate(const struct sw_cost_op *op)
-{
-  switch (op->traffic) {
-  case SW_TRAFFIC_SCATTER: return rate_of_transport(&sw_spyre.scatter, op);
-  case SW_TRAFFIC_RESTICKIFY: return sw_spyre.restickify;
-  case SW_TRAFFIC_REDUCE_OUTER: return sw_spyre.reduce_outer;
-  case SW_TRAFFIC_BROADCAST: return rate_of_broadcast(op);
-  case SW_TRAFFIC_TRANSPOSE: return rate_of_transpose(op);
-  case SW_TRAFFIC_CONCAT: return rate_of_transport(&sw_spyre.concat, op);
-  case SW_TRAFFIC_PLAIN: break;
-  }
-  return 0;
-}
-
-double sw_cores_factor(int cores)
-{
-  enum { LAST = sizeof sw_spyre.reduction_cores / sizeof *sw_spyre.reduction_cores - 1 };
-  double at = log2(cores < 1 ? 1 : cores);
-  int low = (int)at;
-  if (low >= LAST)
-    return sw_spyre.reduction_cores[LAST];
-  const double *g = &sw_spyre.reduction_cores[low];
-  return g[0] + (g[1] - g[0]) * (at - low);
 }
 
 /* Both ways at the plain rate, and the turnaround for what overlaps. */
@@ -118,9 +60,9 @@ static double split_ns(const struct sw_matmul_work *m)
 
 /* -- coarse tiling -- */
 
-double sw_tile_efficiency(const struct sw_cost_op *op)
+double sw_tile_efficiency(const struct sw_cost_op *op, bool beside_matmul)
 {
-  const struct sw_tile_fit *f = op->is_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
+  const struct sw_tile_fit *f = beside_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
   if (!op->tile.output || op->tile.rows <= 0)
     return 1;
   double x = pow(op->tile.rows / f->rows, f->by_rows) * pow(fmax(1, op->tile.cols) / f->cols, f->by_cols);
@@ -134,7 +76,7 @@ static double tiles_rate(const struct sw_cost_op *ops, int n, bool any_matmul)
   const struct sw_tile_fit *f = any_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
   double least = 1, largest = 0;
   for (int i = 0; i < n; i++) {
-    least = fmin(least, sw_tile_efficiency(&ops[i]));
+    least = fmin(least, sw_tile_efficiency(&ops[i], any_matmul));
     if (ops[i].tile.output)
       largest = fmax(largest, 2 * ops[i].tile.rows * ops[i].tile.cols * ops[i].tile.element_bytes);
   }

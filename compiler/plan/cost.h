@@ -3,20 +3,10 @@
 #ifndef SW_PLAN_COST_H
 #define SW_PLAN_COST_H
 
+#include "compiler/layout/machine.h"
+#include "compiler/layout/rate.h"
 #include "compiler/plan/division.h"
-#include "compiler/plan/machine.h"
 #include "compiler/plan/plan.h"
-
-/* How an op's traffic with memory runs; all but plain have rates of their own. */
-enum sw_traffic {
-  SW_TRAFFIC_PLAIN,
-  SW_TRAFFIC_SCATTER,      /* a new dim interleaved below the sticks */
-  SW_TRAFFIC_RESTICKIFY,
-  SW_TRAFFIC_REDUCE_OUTER, /* reduction that keeps the stick */
-  SW_TRAFFIC_BROADCAST,    /* one operand smaller than the result */
-  SW_TRAFFIC_TRANSPOSE,    /* [R,M,C] to [M,R,C], sticks kept */
-  SW_TRAFFIC_CONCAT,       /* [R,C] into a slice of [R,k,C] */
-};
 
 struct sw_cost_arg {
   int storage;
@@ -44,19 +34,18 @@ struct sw_tile_work {
 };
 
 struct sw_cost_op {
-  enum sw_traffic traffic;
+  struct sw_rate rate;
   int cores;
   int n_in;
   struct sw_cost_arg in[SW_MAX_INPUTS], out;
   bool is_reduction, is_matmul;
-  double rows, cols, outer;  /* last two and third-last host dims of the output; 0 unknown */
-  bool row_operand;          /* of a broadcast: it varies along the columns */
   struct sw_matmul_work matmul;
   struct sw_tile_work tile;
 };
 
-/* How much slower small tiles make the traffic of an op: 0.71 for 4 rows a core of 2048 columns; 1: not at all. */
-double sw_tile_efficiency(const struct sw_cost_op *op);
+/* Part of the rate that the tiles of an op reach, by the fit of kernels with a matmul or without: 4 rows a core of 2048
+ * columns 0.71; 1 when it has none. */
+double sw_tile_efficiency(const struct sw_cost_op *op, bool beside_matmul);
 
 /* ns of one kernel. Shared graph inputs count once and reading overlaps computing, so that it is not the sum of its
  * ops. */
@@ -69,10 +58,10 @@ struct sw_kernel_time sw_kernel_time(struct sw_arena *scratch, const struct sw_c
 double sw_compute_ns(const struct sw_cost_op *op);
 
 /* Rate of one op's traffic in GB/s, turnaround included; 0: it shares the plain rate of its kernel. */
-double sw_traffic_rate(const struct sw_cost_op *op);
-
-/* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
-double sw_cores_factor(int cores);
+static inline double sw_traffic_rate(const struct sw_cost_op *op)
+{
+  return sw_rate_gbps(&op->rate);
+}
 
 /* Bytes between memory and cores. */
 double sw_moved_bytes(const struct sw_cost_op *op);

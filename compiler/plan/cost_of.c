@@ -5,24 +5,6 @@
 
 #include <string.h>
 
-/* Variables of an access; a row number is one. */
-static int vars_used(const struct sw_op *op, const struct sw_access *x)
-{
-  int n = x->index_input >= 0;
-  for (int l = 0; l < op->n_loops; l++)
-    n += x->step[l] != 0;
-  return n;
-}
-
-/* The written loop that steps through the output's elements one by one: the columns. -1 when there is none. */
-static int column_loop(const struct sw_op *op)
-{
-  for (int l = 0; l < op->n_written; l++)
-    if (op->out.step[l] == 1)
-      return l;
-  return -1;
-}
-
 static double host_dim(const struct sw_storage *s, int from_last)
 {
   return s->rank >= from_last ? (double)s->size[s->rank - from_last] : 0;
@@ -80,83 +62,6 @@ static void count_written_part(const struct sw_op *op, struct sw_cost_arg *out, 
     part *= (double)op->range[l];
   if (out->bytes > part)
     out->bytes = part;
-}
-
-/* [R,M,C] to [M,R,C]: both sides walk the columns one by one and the other two dims in opposite order. */
-static bool is_transpose(const struct sw_op *op)
-{
-  const int64_t *in = op->in[0].step, *out = op->out.step;
-  return op->op == SW_OP_IDENTITY && op->n_in == 1 && op->n_loops == 3 && in[2] == 1 && out[2] == 1 &&
-         out[0] > out[1] && in[0] && in[0] < in[1];
-}
-
-static bool is_concat(const struct sw_program *p, const struct sw_op *op)
-{
-  const struct sw_storage *in = &p->storages.v[op->in[0].storage], *out = &p->storages.v[op->out.storage];
-  return op->op == SW_OP_IDENTITY && op->n_in == 1 && in->rank == 2 && out->rank == 3 && out->size[1] >= 2 &&
-         in->size[0] == out->size[0] && in->size[1] == out->size[2];
-}
-
-static bool reads_loop(const struct sw_op *op, int loop)
-{
-  for (int i = 0; i < op->n_in; i++)
-    if (op->in[i].step[loop])
-      return true;
-  return false;
-}
-
-/* Whether the columns of the output are walked across an input, by steps in host memory. */
-static bool reads_across(const struct sw_op *op, int column)
-{
-  for (int i = 0; column >= 0 && i < op->n_in; i++)
-    if (op->in[i].step[column] != 0 && op->in[i].step[column] != 1)
-      return true;
-  return false;
-}
-
-/* An operand of one row: [1,C]. */
-static bool is_row(const struct sw_program *p, const struct sw_op *op, int input, int column, bool as_recorded)
-{
-  const struct sw_storage *s = &p->storages.v[op->in[input].storage];
-  if (column < 0 || !op->in[input].step[column])
-    return false;
-  return !as_recorded || (s->rank >= 2 && s->size[s->rank - 2] == 1);
-}
-
-static enum sw_traffic traffic_of(const struct sw_program *p, const struct sw_op *op, bool as_recorded,
-                                  struct sw_cost_op *out)
-{
-  const struct sw_layout *l = p->storages.v[op->out.storage].layout;
-  int column = column_loop(op);
-  if (out->is_matmul)
-    return SW_TRAFFIC_PLAIN;
-  for (int v = 0; v < op->n_written; v++)
-    if (!reads_loop(op, v) && l->rank > 3 && l->device_size[l->rank - 2] > 0 && l->device_size[l->rank - 2] < 64)
-      return SW_TRAFFIC_SCATTER;
-  bool reduces = sw_device_op_is_reduction(op->op);
-  if (as_recorded ? !reduces && reads_across(op, column) : op->op == SW_OP_RESTICKIFY)
-    return SW_TRAFFIC_RESTICKIFY;
-  if (reduces) {
-    for (int i = 0; column >= 0 && i < op->n_in; i++)
-      for (int v = op->n_written; v < op->n_loops; v++)
-        if (op->in[i].step[v] > 1)
-          return SW_TRAFFIC_REDUCE_OUTER;
-    return SW_TRAFFIC_PLAIN;
-  }
-  bool broadcast = false, full = false;
-  for (int i = 0; i < op->n_in; i++) {
-    bool small = vars_used(op, &op->in[i]) < p->storages.v[op->out.storage].rank;
-    if (out->in[i].bytes <= 0)
-      continue;
-    broadcast |= small;
-    full |= !small;
-    out->row_operand |= small && is_row(p, op, i, column, as_recorded);
-  }
-  if (broadcast && full)
-    return SW_TRAFFIC_BROADCAST;
-  if (is_transpose(op))
-    return SW_TRAFFIC_TRANSPOSE;
-  return is_concat(p, op) ? SW_TRAFFIC_CONCAT : SW_TRAFFIC_PLAIN;
 }
 
 /* N is the innermost dim of the output, M the next one; everything else is batch. */
@@ -237,18 +142,22 @@ void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_reco
                              .n_in = op->n_in,
                              .is_matmul = op->op == SW_OP_MATMUL || (op->op == SW_OP_MATMULFP8 && !as_recorded)};
   if (!as_recorded || !in_lx(result)) {
-    out->rows = host_dim(result, 2);
-    out->cols = host_dim(result, 1);
-    out->outer = host_dim(result, 3);
+    out->rate.rows = host_dim(result, 2);
+    out->rate.cols = host_dim(result, 1);
+    out->rate.outer = host_dim(result, 3);
   }
   out->is_reduction = sw_device_op_is_reduction(op->op) && !out->is_matmul;
   for (int i = 0; i < op->n_in; i++)
     out->in[i] = argument(p, op, &op->in[i], bytes, as_recorded);
   out->out = argument(p, op, &op->out, bytes, as_recorded);
   count_written_part(op, &out->out, bytes);
-  out->traffic = traffic_of(p, op, as_recorded, out);
+  bool in_memory[SW_MAX_INPUTS];
+  for (int i = 0; i < op->n_in; i++)
+    in_memory[i] = out->in[i].bytes > 0;
   if (out->is_matmul)
     out->matmul = matmul_of(p, op, bytes, as_recorded);
+  else
+    sw_rate_of(p, op, result->layout, in_memory, as_recorded, &out->rate);
   if (as_recorded && op->n_levels)
     out->tile = sw_tile_work_of(p, op, out, true);
 }

@@ -1,6 +1,6 @@
 #include "compiler/plan/part.h"
 
-#include "compiler/plan/machine.h"
+#include "compiler/layout/machine.h"
 
 #include <math.h>
 

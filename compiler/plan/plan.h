@@ -54,12 +54,24 @@ struct sw_kernel {
   int64_t pool_bytes;
 };
 
+/* A plan that was compared with others. */
+struct sw_tried {
+  const char *name; /* "ilp", "greedy", "beam": who chose the layouts; "torch-spyre": all as in that profile */
+  double predicted_ns;
+};
+
 struct sw_plan {
   SW_VEC(struct sw_kernel) kernels; /* launch order; host steps lie between them by program.steps */
-  double predicted_ns; /* the same yardstick in every profile */
+  double predicted_ns; /* the same yardstick in every profile; host steps included */
+  double host_ns;      /* of it: host steps and the starts of kernels behind them */
   double reference_ns; /* what the reference's own report would say of this plan */
   int64_t peak_pool_bytes, lx_peak_bytes;
+  const char *plan_of;          /* of those tried the one that this is; NULL: no others were tried */
+  SW_VEC(struct sw_tried) tried;
 };
+
+/* ns of a host step (host.c). */
+double sw_host_step_ns(const struct sw_program *p, const struct sw_host_step *h);
 
 struct sw_options;
 enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out);

@@ -12,7 +12,7 @@
 #include "compiler/plan/scratchpad.h"
 
 #include "base/options.h"
-#include "compiler/plan/machine.h"
+#include "compiler/layout/machine.h"
 #include "compiler/plan/parts.h"
 
 #include <math.h>

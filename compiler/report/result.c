@@ -60,11 +60,18 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
     sw_jw_real(w, r->plan->predicted_ns);
   else
     sw_jw_null(w);
+  sw_jw_kreal(w, "host_ns", r->plan ? r->plan->host_ns : 0);
   sw_jw_key(w, "reference_ns");
   if (r->plan)
     sw_jw_real(w, r->plan->reference_ns);
   else
     sw_jw_null(w);
+  sw_jw_kstr(w, "plan_of", r->plan ? r->plan->plan_of : NULL);
+  sw_jw_key(w, "plans");
+  sw_jw_object(w);
+  for (int i = 0; r->plan && i < r->plan->tried.n; i++)
+    sw_jw_kreal(w, r->plan->tried.v[i].name, r->plan->tried.v[i].predicted_ns);
+  sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
 
@@ -250,6 +257,8 @@ static void write_host_steps(struct sw_jw *w, const struct sw_report *r)
     sw_jw_kstr(w, "name", h->name);
     sw_jw_kstr(w, "op", h->target);
     sw_jw_kstr(w, "why", h->why);
+    if (r->plan)
+      sw_jw_kreal(w, "predicted_ns", sw_host_step_ns(r->program, h));
     sw_jw_end_object(w);
   }
   sw_jw_end_array(w);

@@ -45,6 +45,14 @@ static void write_conversions(const struct sw_report *r, struct sw_buf *out)
     sw_buf_printf(out, "  and %d more (result.json has all)\n", c->conversions.n - MOST);
 }
 
+/* Only where the plan is not that of the layout optimum, which comes first. */
+static void write_plan_of(const struct sw_plan *p, struct sw_buf *out)
+{
+  if (p->plan_of && strcmp(p->plan_of, p->tried.v[0].name) != 0)
+    sw_buf_printf(out, "plan        with the layouts of %s: %.1f us; the layout optimum, whose bound this is, takes %.1f us\n",
+                  p->plan_of, p->predicted_ns / 1e3, p->tried.v[0].predicted_ns / 1e3);
+}
+
 static void write_time(const struct sw_report *r, struct sw_buf *out)
 {
   struct sw_time sum = {0};
@@ -66,9 +74,11 @@ static void write_time(const struct sw_report *r, struct sw_buf *out)
     in_lx += p && p->kind == SW_PLACE_LX;
     in_pool += p && p->kind == SW_PLACE_POOL;
   }
-  sw_buf_printf(out, "predicted   %.1f us (restickify %.1f; busy: compute %.1f, HBM %.1f, LX %.1f, overhead %.1f)\n",
-                r->plan->predicted_ns / 1e3, restickify / 1e3, sum.compute / 1e3, sum.hbm / 1e3, sum.lx / 1e3,
-                sum.overhead / 1e3);
+  sw_buf_printf(out, "predicted   %.1f us (", r->plan->predicted_ns / 1e3);
+  if (r->plan->host_ns > 0)
+    sw_buf_printf(out, "host steps %.1f, ", r->plan->host_ns / 1e3);
+  sw_buf_printf(out, "restickify %.1f; busy: compute %.1f, HBM %.1f, LX %.1f, overhead %.1f)\n",
+                restickify / 1e3, sum.compute / 1e3, sum.hbm / 1e3, sum.lx / 1e3, sum.overhead / 1e3);
   sw_buf_printf(out, "memory      %d storages in LX (peak %" PRId64 " bytes a core), %d in the pool (peak %" PRId64
                      " bytes)\n",
                 in_lx, r->plan->lx_peak_bytes, in_pool, r->plan->peak_pool_bytes);
@@ -102,8 +112,10 @@ void sw_report_summary(const struct sw_report *r, struct sw_buf *out)
                   r->choice->conversions.n, r->choice->conversions.n == 1 ? "" : "s");
     write_conversions(r, out);
   }
-  if (r->plan)
+  if (r->plan) {
+    write_plan_of(r->plan, out);
     write_time(r, out);
+  }
   if (r->plan)
     sw_buf_printf(out, "kernels     %d\n", r->plan->kernels.n);
   if (r->verdict && r->options->verify != SW_VERIFY_NEVER)

@@ -1,7 +1,8 @@
-/* Every constant of the time model in one table. All of them are fits to measurements of one hardware build.
- * Reference: cost-model.md sections 1, 4, 5, 7, 8. Rates of memory in GB/s are bytes per ns. */
-#ifndef SW_PLAN_MACHINE_H
-#define SW_PLAN_MACHINE_H
+/* Every constant of the time model in one table, for the layout choice and the plan. All of them are fits to
+ * measurements of one hardware build. Reference: cost-model.md sections 1, 4, 5, 7, 8, 10.3. Rates of memory in GB/s are
+ * bytes per ns. */
+#ifndef SW_LAYOUT_MACHINE_H
+#define SW_LAYOUT_MACHINE_H
 
 /* Rate of a copy that rearranges stick planes: a - b * log2(planes) - d * log2(rows), at least `least`. */
 struct sw_transport_fit {
@@ -29,6 +30,10 @@ struct sw_machine {
   struct sw_broadcast_fit broadcast[3][2]; /* many rows; few rows, narrow; few rows, wide: row operand, other operand */
   double row_reduction_least, row_reduction_more, row_reduction_rows; /* least + more * exp(-rows / rows) */
   double reduction_cores[6]; /* part of the rate on 1, 2, 4, 8, 16, 32 cores */
+  double turn;               /* one core turns sticks from memory to memory */
+  double link;               /* between host and card, GB/s */
+  double launch;             /* ns until a kernel or a transfer that the host starts is under way */
+  double interval[3];        /* ns between loads on fewer than 4, fewer than 32 and all cores */
 
   double macs; /* per ns and core */
   double macs_default_bmm; /* both operands of a bmm have the batch in the second-last device dim */
@@ -43,5 +48,8 @@ struct sw_machine {
 };
 
 extern const struct sw_machine sw_spyre;
+
+/* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
+double sw_cores_factor(int cores);
 
 #endif

@@ -1,4 +1,6 @@
-#include "compiler/plan/machine.h"
+#include "compiler/layout/machine.h"
+
+#include <math.h>
 
 const struct sw_machine sw_spyre = {
     .hbm = 150,
@@ -24,6 +26,10 @@ const struct sw_machine sw_spyre = {
     .row_reduction_more = 61,
     .row_reduction_rows = 3700,
     .reduction_cores = {0.11, 0.22, 0.43, 0.54, 0.54, 1},
+    .turn = 40,
+    .link = 28,     /* one measurement: 4.2 MB each way in 0.297 ms (section 12, row 18) */
+    .launch = 7000, /* measured on the host (section 1) */
+    .interval = {8.75, 7.5, 3.75},
 
     .macs = 1140,
     .macs_default_bmm = 160,
@@ -41,6 +47,17 @@ const struct sw_machine sw_spyre = {
     .split_short = 2.88,
 
     .tile = {7.9, 0.5, 2048, 0.38, 1.08, 0.248, 0.1, 524288, 0.06},
-    .matmul_tile = {13, 0.68, 1, 0, 0.95, 0.28004, 0.1 / 0.68, 2097152, 0.15}, /* low: 2 rows, (2 / 13)^0.68 */
+    .matmul_tile = {13, 0.68, 1, 0, 0.95, 0.28003925749734376, 0.1 / 0.68, 2097152, 0.15}, /* low: (2 / 13)^0.68 */
     .again = 0.85,
 };
+
+double sw_cores_factor(int cores)
+{
+  enum { LAST = sizeof sw_spyre.reduction_cores / sizeof *sw_spyre.reduction_cores - 1 };
+  double at = log2(cores < 1 ? 1 : cores);
+  int low = (int)at;
+  if (low >= LAST)
+    return sw_spyre.reduction_cores[LAST];
+  const double *g = &sw_spyre.reduction_cores[low];
+  return g[0] + (g[1] - g[0]) * (at - low);
+}
