@@ -71,20 +71,10 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
   return worst;
 }
 
-/* An option that would do nothing is refused, not ignored. */
-static enum sw_rc refuse_given_tiles(struct sw_job *job, const struct sw_options *o)
-{
-  if (!o->tile.n)
-    return SW_OK;
-  sw_fault(job, SW_UNSUPPORTED, "option tile: tiles can't be given by hand (%s)", o->tile.v[0])->advice =
-      "leave it out: profile best tiles what is too large for the scratchpads";
-  return SW_UNSUPPORTED;
-}
-
 enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
 {
   struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
-  SW_TRY(refuse_given_tiles(job, o));
+  SW_TRY(sw_tile_given(job, o, p));
   if (o->profile == SW_PROFILE_BEST && o->lx)
     sw_tile(job, o, p);
   SW_TRY(sw_cut_pieces(job, o, p));
