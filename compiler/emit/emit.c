@@ -7,14 +7,18 @@
 
 #include "base/options.h"
 
-/* The text is built in memory of its own and only the result is kept. */
+void sw_emit_keep(struct sw_job *job, struct sw_files *out, const char *path, const struct sw_buf *text)
+{
+  const void *bytes = out->dir ? text->p : sw_arena_copy(job->arena, text->p, text->n, 1);
+  sw_files_add(job, out, path, bytes, text->n);
+}
+
 static void write_specs(struct sw_job *job, const struct sw_opspecs *specs, const char *folder, struct sw_files *out)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, 0);
   struct sw_buf text = {.arena = scratch};
   sw_opspecs_write(specs, &text);
-  sw_files_add(job, out, sw_arena_printf(job->arena, "%sopspec.json", folder),
-               sw_arena_copy(job->arena, text.p, text.n, 1), text.n);
+  sw_emit_keep(job, out, sw_arena_printf(scratch, "%sopspec.json", folder), &text);
   sw_arena_free(scratch);
 }
 

@@ -147,6 +147,10 @@ static enum sw_rc check_sticks(struct sw_job *job, const struct sw_sdsc *s)
   if (!strcmp(s->fn, "exx2nonstick"))
     return refuse(job, s, 0, "exx2 leaves its sums in the stick that it reads, and its operand has none along the rows",
                   "copy the operand first");
+  if (s->spec->is_reduction && !s->is.conv && !s->is.pool && !s->is.topk && s->ref_stick == SW_NO_LABEL &&
+      own_stick(s, out) != SW_NO_LABEL)
+    return refuse(job, s, 0, "a reduction of one value a stick can't fill the sticks of its result",
+                  "copy the operand into whole sticks first");
   if (s->is.conv || s->is.pool || s->is.topk || s->ref_stick == SW_NO_LABEL)
     return SW_OK;
   for (int i = 0; i < s->n_tensors; i++) {

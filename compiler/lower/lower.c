@@ -293,6 +293,7 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
   if (job->faults.n > faults)
     return job->worst;
   lw_finish(l);
+  sw_eval_forget(l->eval); /* constants that are left are storages now */
   if (job->faults.n > faults)
     return job->worst;
 #ifndef NDEBUG
