@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void reserve(struct sw_buf *b, size_t more)
+static void grow(struct sw_buf *b, size_t more)
 {
-  if (b->n + more + 1 <= b->cap)
-    return;
   size_t cap = b->cap ? b->cap * 2 : 256;
   while (cap < b->n + more + 1)
     cap *= 2;
@@ -18,13 +16,34 @@ static void reserve(struct sw_buf *b, size_t more)
   b->cap = cap;
 }
 
+char *sw_buf_room(struct sw_buf *b, size_t n)
+{
+  if (b->n + n + 1 > b->cap)
+    grow(b, n);
+  return b->p + b->n;
+}
+
 void sw_buf_add(struct sw_buf *b, const void *p, size_t n)
 {
-  reserve(b, n);
+  char *at = sw_buf_room(b, n);
   if (n)
-    memcpy(b->p + b->n, p, n);
-  b->n += n;
-  b->p[b->n] = 0;
+    memcpy(at, p, n);
+  sw_buf_end(b, at + n);
+}
+
+char *sw_int_text(char *out, int64_t i)
+{
+  char digits[20];
+  int n = 0;
+  uint64_t u = i < 0 ? -(uint64_t)i : (uint64_t)i;
+  do
+    digits[n++] = (char)('0' + u % 10);
+  while (u /= 10);
+  if (i < 0)
+    *out++ = '-';
+  while (n)
+    *out++ = digits[--n];
+  return out;
 }
 
 void sw_buf_puts(struct sw_buf *b, const char *s)
@@ -32,19 +51,24 @@ void sw_buf_puts(struct sw_buf *b, const char *s)
   sw_buf_add(b, s, strlen(s));
 }
 
+/* Into the room there is; once more when it was too small. */
 void sw_buf_printf(struct sw_buf *b, const char *fmt, ...)
 {
   va_list ap, again;
   va_start(ap, fmt);
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
+  size_t room = b->cap - b->n;
+  int n = vsnprintf(b->p ? b->p + b->n : NULL, room, fmt, ap);
   va_end(ap);
-  if (n > 0) {
-    reserve(b, (size_t)n);
+  if (n >= 0 && (size_t)n >= room) {
+    sw_buf_room(b, (size_t)n);
     vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
-    b->n += (size_t)n;
   }
   va_end(again);
+  if (n > 0)
+    b->n += (size_t)n;
+  else if (b->p)
+    b->p[b->n] = 0;
 }
 
 const char *sw_buf_text(const struct sw_buf *b)

@@ -1,6 +1,7 @@
 #define _XOPEN_SOURCE 700
 #include "base/files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -10,8 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static void write_now(struct sw_files_dir *d, const char *path, const void *bytes, size_t len);
+
 void sw_files_add(struct sw_job *job, struct sw_files *fs, const char *path, const void *bytes, size_t len)
 {
+  if (fs->dir) {
+    write_now(fs->dir, path, bytes, len);
+    return;
+  }
   struct sw_file *f = SW_PUSH(job->arena, &fs->list);
   f->path = sw_arena_strdup(job->arena, path);
   f->bytes = bytes;
@@ -85,28 +92,24 @@ static void remove_tree(void *path)
   nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Makes the directories above path[from..]. */
-static int make_parents(char *path, size_t from)
-{
-  for (char *s = path + from; *s; s++)
-    if (*s == '/') {
-      *s = 0;
-      int bad = mkdir(path, 0777) && errno != EEXIST;
-      *s = '/';
-      if (bad)
-        return -1;
-    }
-  return 0;
-}
-
 static int write_one(const char *path, const void *bytes, size_t len)
 {
-  FILE *f = fopen(path, "wb");
-  if (!f)
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const char *p = bytes;
+  while (fd >= 0 && len) {
+    ssize_t n = write(fd, p, len);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      break;
+    p += n;
+    len -= (size_t)n;
+  }
+  int why = errno;
+  if (fd >= 0 && close(fd) && !len)
     return -1;
-  bool ok = fwrite(bytes, 1, len, f) == len;
-  ok = !fflush(f) && ok;
-  return !fclose(f) && ok ? 0 : -1;
+  errno = why;
+  return fd >= 0 && !len ? 0 : -1;
 }
 
 enum sw_rc sw_file_put(struct sw_job *job, const char *path, const void *bytes, size_t len)
@@ -119,37 +122,126 @@ enum sw_rc sw_file_put(struct sw_job *job, const char *path, const void *bytes, 
   return sw_fail(job, SW_IO, "%s: can't be written: %s", path, strerror(why));
 }
 
+/* -- a set as a directory -- */
+
+struct sw_files_dir {
+  struct sw_arena *arena; /* of its own: freeing it removes what was not renamed */
+  char *final, *temp;
+  char *folder; /* that a file was last written to: it exists */
+  bool exists, is_made, is_nowhere;
+  const char *fault; /* the first one */
+};
+
+static bool is_empty(const char *path)
+{
+  DIR *dir = opendir(path);
+  const struct dirent *e;
+  int n = 0;
+  while (dir && (e = readdir(dir)))
+    n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+  if (dir)
+    closedir(dir);
+  return dir && !n;
+}
+
+struct sw_files_dir *sw_files_dir(struct sw_job *job, const char *path, const char *marker)
+{
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/')
+    n--;
+  struct sw_arena *a = sw_arena_new(job->arena, 0);
+  struct sw_files_dir *d = SW_NEW(a, struct sw_files_dir);
+  d->arena = a;
+  d->final = sw_arena_strndup(a, path, n);
+  d->temp = sw_arena_printf(a, "%s.tmpXXXXXX", d->final);
+  d->folder = sw_arena_strdup(a, "");
+  struct stat st;
+  d->exists = !lstat(d->final, &st);
+  if (d->exists && !S_ISDIR(st.st_mode)) {
+    sw_fail(job, SW_IO, "%s: exists and is not a directory", d->final);
+    return NULL;
+  }
+  if (d->exists && access(sw_arena_printf(a, "%s/%s", d->final, marker), F_OK) && !is_empty(d->final)) {
+    sw_fail(job, SW_IO, "%s: exists and is not an earlier result (it has no %s); remove it or choose another", d->final,
+            marker);
+    return NULL;
+  }
+  return d;
+}
+
+struct sw_files_dir *sw_files_nowhere(struct sw_job *job)
+{
+  struct sw_files_dir *d = SW_NEW(job->arena, struct sw_files_dir);
+  d->is_nowhere = true;
+  return d;
+}
+
+static void remember(struct sw_files_dir *d, const char *path)
+{
+  if (!d->fault)
+    d->fault = sw_arena_printf(d->arena, "%s%s%s: %s", d->final, *path ? "/" : "", path, strerror(errno));
+}
+
+static bool make_temp(struct sw_files_dir *d)
+{
+  if (!mkdtemp(d->temp))
+    return false;
+  d->is_made = true;
+  sw_arena_defer(d->arena, remove_tree, d->temp); /* after the rename there is nothing to remove */
+  return !chmod(d->temp, 0755);
+}
+
+/* Makes the folders above path[from..]. */
+static bool make_parents(char *path, size_t from)
+{
+  for (char *s = path + from; *s; s++)
+    if (*s == '/') {
+      *s = 0;
+      bool bad = mkdir(path, 0777) && errno != EEXIST;
+      *s = '/';
+      if (bad)
+        return false;
+    }
+  return true;
+}
+
+static void write_now(struct sw_files_dir *d, const char *path, const void *bytes, size_t len)
+{
+  if (d->fault || d->is_nowhere)
+    return;
+  const char *slash = strrchr(path, '/');
+  size_t n = slash ? (size_t)(slash - path) : 0;
+  struct sw_arena *scratch = sw_arena_new(d->arena, 0);
+  bool ok = d->is_made || make_temp(d);
+  char *full = sw_arena_printf(scratch, "%s/%s", d->temp, path);
+  if (ok && (strlen(d->folder) != n || memcmp(d->folder, path, n))) {
+    ok = make_parents(full, strlen(d->temp) + 1);
+    d->folder = sw_arena_strndup(d->arena, path, n);
+  }
+  if (!ok || write_one(full, bytes, len))
+    remember(d, path);
+  sw_arena_free(scratch);
+}
+
+enum sw_rc sw_files_close(struct sw_job *job, struct sw_files_dir *d)
+{
+  if (!d->fault && !d->is_made && !make_temp(d))
+    remember(d, "");
+  if (!d->fault && d->exists)
+    remove_tree(d->final);
+  if (!d->fault && rename(d->temp, d->final))
+    remember(d, "");
+  enum sw_rc rc = d->fault ? sw_fail(job, SW_IO, "%s", d->fault) : SW_OK;
+  sw_arena_free(d->arena);
+  return rc;
+}
+
 enum sw_rc sw_files_write(struct sw_job *job, const struct sw_files *fs, const char *dir, const char *marker)
 {
-  size_t n = strlen(dir);
-  while (n > 1 && dir[n - 1] == '/')
-    n--;
-  char *final = sw_arena_strndup(job->arena, dir, n);
-  struct stat st;
-  bool exists = !lstat(final, &st);
-  if (exists && !S_ISDIR(st.st_mode))
-    return sw_fail(job, SW_IO, "%s: exists and is not a directory", final);
-  if (exists && access(sw_arena_printf(job->arena, "%s/%s", final, marker), F_OK) && rmdir(final))
-    return sw_fail(job, SW_IO, "%s: exists and is not an earlier result (it has no %s); remove it or choose another",
-                   final, marker);
-  char *temp = sw_arena_printf(job->arena, "%s.tmpXXXXXX", final);
-  if (!mkdtemp(temp))
-    return sw_fail(job, SW_IO, "%s: %s", final, strerror(errno));
-  struct sw_arena *scratch = sw_arena_new(job->arena, 0);
-  sw_arena_defer(scratch, remove_tree, temp); /* after the rename there is nothing to remove */
-  enum sw_rc rc = chmod(temp, 0755) ? sw_fail(job, SW_IO, "%s: %s", temp, strerror(errno)) : SW_OK;
-  for (int i = 0; i < fs->list.n && rc == SW_OK; i++) {
-    const struct sw_file *f = &fs->list.v[i];
-    char *path = sw_arena_printf(scratch, "%s/%s", temp, f->path);
-    if (make_parents(path, strlen(temp) + 1) || write_one(path, f->bytes, f->len))
-      rc = sw_fail(job, SW_IO, "%s/%s: %s", final, f->path, strerror(errno));
-  }
-  if (rc == SW_OK) {
-    if (exists)
-      remove_tree(final);
-    if (rename(temp, final))
-      rc = sw_fail(job, SW_IO, "%s: %s", final, strerror(errno));
-  }
-  sw_arena_free(scratch);
-  return rc;
+  struct sw_files_dir *d = sw_files_dir(job, dir, marker);
+  if (!d)
+    return job->worst;
+  for (int i = 0; i < fs->list.n; i++)
+    write_now(d, fs->list.v[i].path, fs->list.v[i].bytes, fs->list.v[i].len);
+  return sw_files_close(job, d);
 }

@@ -1,6 +1,6 @@
 #include "base/json.h"
 
-#include <inttypes.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,64 +81,64 @@ const json_t *sw_json_member(struct sw_job *job, const json_t *object, const cha
   return NULL;
 }
 
-static void newline(struct sw_jw *w)
+/* Every token begins with what is due before it: a comma, a line break, blanks. These are written, in place, at the
+ * front of the room for the token itself. */
+static char *start(struct sw_jw *w, size_t n, bool has_comma, bool has_line)
 {
-  if (!w->indent)
-    return;
-  sw_buf_add(w->out, "\n", 1);
-  static const char blanks[] = "                                ";
-  for (int n = w->indent * w->depth; n > 0; n -= 32)
-    sw_buf_add(w->out, blanks, n < 32 ? (size_t)n : 32);
+  size_t blanks = has_line && w->indent ? (size_t)(w->indent * w->depth) : 0;
+  char *p = sw_buf_room(w->out, n + blanks + 2);
+  if (has_comma)
+    *p++ = ',';
+  if (has_line && w->indent)
+    *p++ = '\n';
+  memset(p, ' ', blanks);
+  return p + blanks;
 }
 
-static void before(struct sw_jw *w)
+static char *before(struct sw_jw *w, size_t n)
 {
-  if (w->after_key) {
-    w->after_key = false;
-    return;
-  }
-  if (w->need_comma)
-    sw_buf_add(w->out, ",", 1);
-  if (w->depth)
-    newline(w);
+  bool is_value_of_key = w->after_key;
+  w->after_key = false;
+  return start(w, n, !is_value_of_key && w->need_comma, !is_value_of_key && w->depth);
 }
 
-static void open_with(struct sw_jw *w, const char *bracket)
+static void open_with(struct sw_jw *w, char bracket)
 {
-  before(w);
-  sw_buf_add(w->out, bracket, 1);
+  char *p = before(w, 1);
+  *p++ = bracket;
+  sw_buf_end(w->out, p);
   w->depth++;
   w->need_comma = false;
 }
 
-static void close_with(struct sw_jw *w, const char *bracket)
+static void close_with(struct sw_jw *w, char bracket)
 {
   bool empty = !w->need_comma;
   w->depth--;
-  if (!empty)
-    newline(w);
-  sw_buf_add(w->out, bracket, 1);
+  char *p = start(w, 1, false, !empty);
+  *p++ = bracket;
+  sw_buf_end(w->out, p);
   w->need_comma = true;
 }
 
 void sw_jw_object(struct sw_jw *w)
 {
-  open_with(w, "{");
+  open_with(w, '{');
 }
 
 void sw_jw_end_object(struct sw_jw *w)
 {
-  close_with(w, "}");
+  close_with(w, '}');
 }
 
 void sw_jw_array(struct sw_jw *w)
 {
-  open_with(w, "[");
+  open_with(w, '[');
 }
 
 void sw_jw_end_array(struct sw_jw *w)
 {
-  close_with(w, "]");
+  close_with(w, ']');
 }
 
 uint32_t sw_utf8_point(const unsigned char *s, int *n)
@@ -160,44 +160,71 @@ uint32_t sw_utf8_point(const unsigned char *s, int *n)
   return c;
 }
 
-static void quoted(struct sw_buf *out, const char *s)
+/* Length of the text that needs no escapes, from its beginning. */
+static size_t plain(const char *s)
 {
-  sw_buf_add(out, "\"", 1);
-  for (const unsigned char *p = (const unsigned char *)s; *p;) {
-    if (*p >= 0x20 && *p < 0x7F && *p != '"' && *p != '\\') {
-      sw_buf_add(out, p++, 1);
-      continue;
+  size_t n = 0;
+  while ((unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x7F && s[n] != '"' && s[n] != '\\')
+    n++;
+  return n;
+}
+
+static void escaped(struct sw_buf *out, const char *s)
+{
+  int n;
+  uint32_t c = sw_utf8_point((const unsigned char *)s, &n);
+  if (c == '"' || c == '\\')
+    sw_buf_printf(out, "\\%c", (int)c);
+  else if (c == '\n')
+    sw_buf_puts(out, "\\n");
+  else if (c == '\t')
+    sw_buf_puts(out, "\\t");
+  else if (c < 0x10000)
+    sw_buf_printf(out, "\\u%04x", c);
+  else
+    sw_buf_printf(out, "\\u%04x\\u%04x", 0xD7C0 + (c >> 10), 0xDC00 + (c & 0x3FF));
+}
+
+/* The text in quotes, with `behind` after it. */
+static void quoted(struct sw_jw *w, const char *s, const char *behind)
+{
+  size_t n = plain(s), tail = strlen(behind);
+  char *p = before(w, n + 2 + tail);
+  *p++ = '"';
+  memcpy(p, s, n);
+  p += n;
+  if (s[n]) {
+    sw_buf_end(w->out, p);
+    for (s += n; *s; s += n) {
+      int len = 0;
+      n = plain(s);
+      sw_buf_add(w->out, s, n);
+      if (!s[n])
+        continue;
+      escaped(w->out, s + n);
+      sw_utf8_point((const unsigned char *)s + n, &len);
+      n += (size_t)len;
     }
-    int n;
-    uint32_t c = sw_utf8_point(p, &n);
-    p += n;
-    if (c == '"' || c == '\\')
-      sw_buf_printf(out, "\\%c", (int)c);
-    else if (c == '\n')
-      sw_buf_puts(out, "\\n");
-    else if (c == '\t')
-      sw_buf_puts(out, "\\t");
-    else if (c < 0x10000)
-      sw_buf_printf(out, "\\u%04x", c);
-    else
-      sw_buf_printf(out, "\\u%04x\\u%04x", 0xD7C0 + (c >> 10), 0xDC00 + (c & 0x3FF));
+    p = sw_buf_room(w->out, 1 + tail);
   }
-  sw_buf_add(out, "\"", 1);
+  *p++ = '"';
+  memcpy(p, behind, tail);
+  sw_buf_end(w->out, p + tail);
 }
 
 void sw_jw_key(struct sw_jw *w, const char *key)
 {
-  before(w);
-  quoted(w->out, key);
-  sw_buf_add(w->out, ": ", w->indent ? 2 : 1);
+  quoted(w, key, w->indent ? ": " : ":");
   w->need_comma = false;
   w->after_key = true;
 }
 
 static void atom(struct sw_jw *w, const char *text)
 {
-  before(w);
-  sw_buf_puts(w->out, text);
+  size_t n = strlen(text);
+  char *p = before(w, n);
+  memcpy(p, text, n);
+  sw_buf_end(w->out, p + n);
   w->need_comma = true;
 }
 
@@ -207,25 +234,42 @@ void sw_jw_str(struct sw_jw *w, const char *s)
     atom(w, "null");
     return;
   }
-  before(w);
-  quoted(w->out, s);
+  quoted(w, s, "");
   w->need_comma = true;
 }
 
 void sw_jw_int(struct sw_jw *w, int64_t i)
 {
-  char text[32];
-  snprintf(text, sizeof text, "%" PRId64, i);
-  atom(w, text);
+  char *p = before(w, 20);
+  sw_buf_end(w->out, sw_int_text(p, i));
+  w->need_comma = true;
+}
+
+/* Digits of a number's text from the first to the last that is no zero; at least 1. */
+static int significant(const char *text)
+{
+  int n = 0, last = 1;
+  for (; *text && *text != 'e'; text++) {
+    if (*text < '0' || *text > '9' || (!n && *text == '0'))
+      continue;
+    n++;
+    last = *text == '0' ? last : n;
+  }
+  return last;
 }
 
 void sw_real_text(char out[32], double r)
 {
-  for (int digits = 1; digits <= 17; digits++) {
+  /* What reads back equal with 15 digits or fewer reads back from 15, and those end in zeros that %g leaves out: so the
+   * digits that are left are counted. 0.1 has 1 of them. Below the normal numbers a double has fewer than 15 digits. */
+  bool is_normal = fabs(r) >= DBL_MIN;
+  for (int digits = is_normal ? 15 : 1; digits <= 17; digits++) {
     snprintf(out, 32, "%.*g", digits, r);
     if (strtod(out, NULL) == r)
       break;
   }
+  if (is_normal)
+    snprintf(out, 32, "%.*g", significant(out), r);
   if (!strpbrk(out, ".en"))
     strcat(out, ".0");
 }
@@ -258,11 +302,17 @@ void sw_jw_raw(struct sw_jw *w, const char *json)
 
 void sw_jw_ints(struct sw_jw *w, const int64_t *v, int n)
 {
-  before(w);
-  sw_buf_add(w->out, "[", 1);
-  for (int i = 0; i < n; i++)
-    sw_buf_printf(w->out, "%s%" PRId64, !i ? "" : w->indent ? ", " : ",", v[i]);
-  sw_buf_add(w->out, "]", 1);
+  char *p = before(w, 2 + (size_t)n * 22);
+  *p++ = '[';
+  for (int i = 0; i < n; i++) {
+    if (i)
+      *p++ = ',';
+    if (i && w->indent)
+      *p++ = ' ';
+    p = sw_int_text(p, v[i]);
+  }
+  *p++ = ']';
+  sw_buf_end(w->out, p);
   w->need_comma = true;
 }
 

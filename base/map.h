@@ -19,7 +19,7 @@ int64_t sw_map_set(struct sw_map *m, const void *key, size_t len, int64_t value)
 int64_t sw_map_get_str(const struct sw_map *m, const char *key);
 int64_t sw_map_set_str(struct sw_map *m, const char *key, int64_t value);
 
-/* 64-bit hash of bytes (FNV-1a with a final mix), for content keys. */
+/* 64-bit hash of bytes, for content keys. */
 uint64_t sw_hash(const void *p, size_t len);
 
 #endif

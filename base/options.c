@@ -49,7 +49,8 @@ static const struct option {
     {"pin", LIST, FIELD(pins), NO_FIELD, "NAME=LAYOUT", 0, 0,
      "fix a layout: order:1,0 or device_size:4,128,64/stride_map:64,256,1"},
     {"dim-max", LIST, FIELD(dim_max), NO_FIELD, "SYMBOL=MAX[:STEP]", 0, 0, "size of a dynamic dim to compile for"},
-    {"tile", LIST, FIELD(tile), NO_FIELD, "DIM=COUNT", 0, 0, "coarse tiling"},
+    {"tile", LIST, FIELD(tile), NO_FIELD, "NAME:DIM=COUNT", 0, 0,
+     "run ops in a loop over that many tiles of a tensor's dim; several nest, the first one outermost"},
     {"split", LIST, FIELD(splits), NO_FIELD, "OP=N,N,..", 0, 0, "cut an op's loops into that many slices over the cores"},
 };
 enum { N_OPTIONS = sizeof table / sizeof table[0] };

@@ -18,7 +18,9 @@ struct attempt {
 static void attempt(void *p)
 {
   struct attempt *a = p;
-  sw_compile(&a->job, a->o, a->in, NULL, NULL, &a->done);
+  struct sw_compile_input in = *a->in;
+  in.dir = sw_files_nowhere(&a->job);
+  sw_compile(&a->job, a->o, &in, NULL, NULL, &a->done);
 }
 
 /* A compile that failed behind the plan has none to show. */

@@ -65,7 +65,7 @@ static enum sw_rc plan(struct attempt *a)
   if (a->known && same_choice(a->known, a->p.choice))
     return SW_OK;
   SW_TRY(sw_make_plan(&a->job, &a->o, a->p.program, &a->p.plan));
-  struct sw_files files = {0}; /* some of the reference's plans can't be written down */
+  struct sw_files files = {.dir = sw_files_nowhere(&a->job)}; /* some of the reference's plans can't be written down */
   if (is_faster(a))
     SW_TRY(sw_emit(&a->job, &a->o, a->p.program, a->p.plan, &files));
   return a->job.worst;

@@ -58,6 +58,8 @@ static enum sw_rc pass_plan(struct run *r)
 
 static enum sw_rc pass_emit(struct run *r)
 {
+  if (!sw_self_check_executes(r->o, r->c->program))
+    r->c->files.dir = r->in->dir;
   return sw_emit(r->job, r->o, r->c->program, r->c->plan, &r->c->files);
 }
 
@@ -133,6 +135,11 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
   if (rc == SW_OK)
     rc = job->worst; /* a pass must not hide a fault */
   if (rc != SW_OK)
+    out->files.list.n = 0;
+  out->files.dir = in->dir;
+  for (int i = 0; in->dir && i < out->files.list.n; i++) /* kept until they were executed */
+    sw_files_add(job, &out->files, out->files.list.v[i].path, out->files.list.v[i].bytes, out->files.list.v[i].len);
+  if (in->dir)
     out->files.list.n = 0;
   out->status = rc != SW_OK ? sw_rc_slug(rc) : out->choice->status;
   struct sw_buf b = {.arena = job->arena};

@@ -29,6 +29,7 @@ struct sw_compile_input {
   const char *program; /* which one of an archive with several; NULL: the only one */
   void (*on_pass)(void *ctx, const char *pass); /* told each pass that begins; may be NULL */
   void *ctx;
+  struct sw_files_dir *dir; /* where the files go at once, then they are not in `files`; NULL: they are kept */
 };
 
 /* What there is after a run; parts behind the pass that failed are NULL. */

@@ -61,6 +61,11 @@ static struct sw_graph *borrow(struct sw_arena *a, const struct sw_graph *g)
   return copy;
 }
 
+bool sw_self_check_executes(const struct sw_options *o, const struct sw_program *p)
+{
+  return o->verify == SW_VERIFY_ALWAYS || (o->verify == SW_VERIFY_AUTO && sw_work_to_verify(p) <= SW_VERIFY_AUTO_WORK);
+}
+
 enum sw_rc sw_self_check(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
                          const struct sw_files *files, struct sw_verdict *out)
 {

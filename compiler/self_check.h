@@ -14,6 +14,9 @@ int64_t sw_work_to_verify(const struct sw_program *p);
 /* Most work that mode auto does. */
 enum { SW_VERIFY_AUTO_WORK = 4000000 };
 
+/* Whether the check executes the program: then it reads the files from memory. */
+bool sw_self_check_executes(const struct sw_options *o, const struct sw_program *p);
+
 /* SW_INTERNAL when the program is wrong. In mode auto a program that is large, or that can't be simulated, passes as
  * "not executed"; in mode always the reason is a fault. Inputs, and weights without values, are a fixed sequence. */
 enum sw_rc sw_self_check(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,

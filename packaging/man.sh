@@ -28,15 +28,16 @@ command_page() {
   header "layout compiler for Spyre"
   printf '.SH SYNOPSIS\n.B stickwright\n.I VERB\n\\&...\n.SH VERBS\n'
   for verb in $(verbs); do
-    "$program" help "$verb" | sed -n '1s/^usage: //p' | plain | sed 's/^/.TP\n.B /'
+    "$program" help "$verb" | sed -n '1s/^usage: //p' | plain | sed 's/^/.SS /'
     "$program" help "$verb" | sed -n 2p | plain
+    "$program" help "$verb" | sed '/^options:/,$d' | options
   done
-  printf '.SH OPTIONS\nWhere a verb takes OPTIONS, they are these, by the same names in HTTP queries and in result.json.\n'
+  printf '.SH OPTIONS\nWhere a verb takes OPTIONS, they are these, by the same names in HTTP queries, in studies and in result.json.\n'
   "$program" help compile | sed -n '/^options:/,$p' | options
   cat <<'END'
 .SH EXIT STATUS
 0 success; 1 a check found a difference; 3 no plan exists; 4 a limit; 5 time or cancelled; 64 usage; 65 bad or unsupported
-input; 66 no input; 70 a fault of the program; 74 reading or writing.
+input; 66 no input; 70 a fault of the program; 74 reading or writing; 128 + N ended by signal N.
 .SH SEE ALSO
 .BR stickwrightd (8)
 END

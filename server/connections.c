@@ -1,16 +1,23 @@
+#define _GNU_SOURCE
 #include "server/connections.h"
 
 #include "server/clock.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+
+enum { HALF_SECONDS = 1 }; /* for half a request whose client has gone */
 
 struct sw_connection {
   struct sw_connection *next, *previous;
   int fd;
   enum sw_phase phase;
   double since;
+  void (*gone)(void *);
+  void *waiting; /* in phase work */
 };
 
 struct sw_connections {
@@ -70,6 +77,27 @@ void sw_connection_remove(struct sw_connections *cs, struct sw_connection *c)
   free(c);
 }
 
+void sw_connection_waits(struct sw_connections *cs, struct sw_connection *c, void (*gone)(void *), void *waiting)
+{
+  if (!c)
+    return;
+  pthread_mutex_lock(&cs->lock);
+  c->phase = SW_PHASE_WORK;
+  c->since = sw_now();
+  c->gone = gone;
+  c->waiting = waiting;
+  pthread_mutex_unlock(&cs->lock);
+}
+
+/* The client has closed its side, and all that it sent before was read: while it waits for work, it will read no answer;
+ * before, its request will never be whole. (libmicrohttpd does not see an end that comes together with data.) */
+static bool has_gone(const struct sw_connection *c)
+{
+  struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+  int unread = 0;
+  return poll(&p, 1, 0) > 0 && !ioctl(c->fd, FIONREAD, &unread) && !unread;
+}
+
 void sw_connection_phase(struct sw_connections *cs, struct sw_connection *c, enum sw_phase phase)
 {
   if (!c)
@@ -77,6 +105,7 @@ void sw_connection_phase(struct sw_connections *cs, struct sw_connection *c, enu
   pthread_mutex_lock(&cs->lock);
   c->phase = phase;
   c->since = sw_now();
+  c->gone = NULL;
   pthread_mutex_unlock(&cs->lock);
 }
 
@@ -87,9 +116,16 @@ void sw_connections_tick(struct sw_connections *cs)
                                                                [SW_PHASE_BODY] = (double)l->body_seconds,
                                                                [SW_PHASE_ANSWER] = (double)l->answer_seconds};
   pthread_mutex_lock(&cs->lock);
-  for (struct sw_connection *c = cs->first; c; c = c->next)
-    if (seconds[c->phase] > 0 && now - c->since > seconds[c->phase])
+  for (struct sw_connection *c = cs->first; c; c = c->next) {
+    if (c->phase == SW_PHASE_WORK && c->gone && has_gone(c)) {
+      void (*gone)(void *) = c->gone;
+      c->gone = NULL;
+      gone(c->waiting);
+    }
+    bool is_half = c->phase <= SW_PHASE_BODY && now - c->since > HALF_SECONDS && has_gone(c);
+    if (is_half || (seconds[c->phase] > 0 && now - c->since > seconds[c->phase]))
       shutdown(c->fd, SHUT_RDWR); /* its own thread sees the end, and closes it */
+  }
   pthread_mutex_unlock(&cs->lock);
 }
 

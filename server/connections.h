@@ -17,6 +17,9 @@ void sw_connections_free(struct sw_connections *cs);
 
 struct sw_connection *sw_connection_add(struct sw_connections *cs, int fd);
 void sw_connection_remove(struct sw_connections *cs, struct sw_connection *c);
+/* The connection waits for work (SW_PHASE_WORK). When its client goes away, sw_connections_tick calls gone(waiting), once, with
+ * the connections' lock held, so that the connection can't leave its phase meanwhile. */
+void sw_connection_waits(struct sw_connections *cs, struct sw_connection *c, void (*gone)(void *waiting), void *waiting);
 void sw_connection_phase(struct sw_connections *cs, struct sw_connection *c, enum sw_phase phase);
 /* Shuts down sockets whose phase has lasted too long; to be called now and then. */
 void sw_connections_tick(struct sw_connections *cs);

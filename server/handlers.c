@@ -17,6 +17,16 @@ static struct sw_request *request_of(struct sw_waiter *w)
   return (struct sw_request *)(void *)((char *)w - offsetof(struct sw_request, waiter));
 }
 
+/* The client went away: its work ends, if nobody else waits for it. */
+static void client_gone(void *request)
+{
+  struct sw_request *q = request;
+  if (!sw_queue_leave(q->server->queue, &q->waiter))
+    return; /* it is being told of the end */
+  q->has_gone = true;
+  MHD_resume_connection(q->connection);
+}
+
 static char *copy_text(const char *s)
 {
   return s ? strdup(s) : NULL;
@@ -90,6 +100,8 @@ static enum MHD_Result start_job(struct sw_request *q, struct sw_task *t, bool k
 enum MHD_Result sw_post_work(struct sw_request *q)
 {
   struct sw_server *s = q->server;
+  if (q->has_gone)
+    return MHD_NO;
   if (q->is_busy)
     return busy(q);
   if (q->is_done && q->done.result)
@@ -114,7 +126,6 @@ enum MHD_Result sw_post_work(struct sw_request *q)
     return start_job(q, &t, known);
   q->waiter.done = work_done;
   q->waiter.deadline = sw_now() + q->seconds;
-  sw_connection_phase(s->connections, q->socket, SW_PHASE_WORK);
   const char *who = client(q);
   q->has_waited = true;
   atomic_fetch_add(&s->n_waiting, 1);
@@ -123,7 +134,9 @@ enum MHD_Result sw_post_work(struct sw_request *q)
     sw_task_clear(&t);
     q->is_busy = true; /* a suspended connection can't be answered: it comes here again */
     MHD_resume_connection(q->connection);
+    return MHD_YES;
   }
+  sw_connection_waits(s->connections, q->socket, client_gone, q); /* it can't end before: that is up to this thread */
   return MHD_YES;
 }
 

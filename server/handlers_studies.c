@@ -68,7 +68,7 @@ static enum MHD_Result send_table(struct sw_request *q, enum sw_studies_table wh
     free(text);
     return ok;
   case SW_STUDIES_NOT_DONE:
-    return sw_send_problem(q, 404, "not-found", "the study has no tables (yet): its state is not done", NULL);
+    return sw_send_problem(q, 409, "not-done", "the study has no tables (yet): its state is not done", NULL);
   case SW_STUDIES_LOST:
     return sw_send_problem(q, 500, "io", "the table is damaged in the store; post the study again", NULL);
   default:

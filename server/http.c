@@ -80,9 +80,11 @@ static enum MHD_Result answer(struct sw_request *q)
     return sw_send_problem(q, 413, "limit", "the body inflates to more bytes than a body may have", NULL);
   if (q->body_refused || (q->inflater && q->body && !sw_inflater_complete(q->inflater)))
     return sw_send_problem(q, 400, "usage", "the body is not of its Content-Encoding", NULL);
-  if (!q->body && !q->is_busy)
+  if (q->is_busy || q->has_gone)
+    return q->route->handle(q);
+  if (!q->body)
     return sw_send_problem(q, 400, "usage", "the request has no body; post the model or problem as it is", NULL);
-  if (!q->is_busy && !sw_body_fits(q))
+  if (!sw_body_fits(q))
     return sw_send_problem(q, 415, "media-type", "the body is not what its Content-Type says", NULL);
   return q->route->handle(q);
 }

@@ -6,6 +6,7 @@
 #define SW_SERVER_LIMITS(X)                                                                        \
   X(workers, 2, "processes", "pieces of work at the same time")                                    \
   X(queue, 256, "requests", "waiting for a worker; more are answered 503")                         \
+  X(client_queue, 224, "requests", "of one client waiting for a worker; more are answered 503")      \
   X(jobs, 1000, "jobs", "kept for GET /jobs/ID; ended ones go first")                              \
   X(studies, 100, "studies", "kept for GET /studies/ID; ended ones go first")                      \
   X(study_runs, 10000, "runs", "of one study")                                                     \

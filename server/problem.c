@@ -16,6 +16,7 @@ static const struct {
     {"io", "Reading or writing failed"},
     {"internal", "A fault of the service"},
     {"not-found", "There is no such resource"},
+    {"not-done", "The resource is not there yet"},
     {"method", "The resource has no such method"},
     {"media-type", "The body's media type is not accepted"},
     {"busy", "Too many requests are waiting"},

@@ -150,7 +150,11 @@ struct sw_queue *sw_queue_new(const struct sw_limits *limits, sw_on_end *on_end,
 /* A new flight for a task, or NULL when it may not wait. */
 static struct sw_flight *add_locked(struct sw_queue *q, const struct sw_task *t, const char *client)
 {
-  struct sw_flight *f = q->state.waiting < q->limits->queue ? calloc(1, sizeof *f) : NULL;
+  long same = 0;
+  for (const struct sw_flight *g = q->flights; g; g = g->next)
+    same += !g->running && !strncmp(g->client, client, sizeof g->client - 1);
+  bool has_room = q->state.waiting < q->limits->queue && same < q->limits->client_queue;
+  struct sw_flight *f = has_room ? calloc(1, sizeof *f) : NULL;
   if (!f)
     return NULL;
   f->task = *t;

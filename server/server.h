@@ -63,7 +63,7 @@ struct sw_request {
   bool wants_zip, wants_job;
   struct sw_waiter waiter;
   struct sw_outcome done;
-  bool is_done, is_busy, has_waited;
+  bool is_done, is_busy, has_waited, has_gone;
 };
 
 typedef enum MHD_Result sw_handler(struct sw_request *q);

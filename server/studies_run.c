@@ -136,8 +136,8 @@ static bool address_of(struct sw_study_record *s, int run, struct sw_buf *args, 
 /* The graphs as bodies; their digests, as studies have them, from the bytes. */
 static bool take_graphs(struct sw_study_record *s, const struct sw_result *result)
 {
-  s->graphs = calloc((size_t)s->spec->graphs.n, sizeof *s->graphs);
-  bool ok = s->graphs;
+  s->graphs = SW_NEW_N(s->arena, struct sw_body *, s->spec->graphs.n);
+  bool ok = true;
   for (int i = 0; i < s->spec->graphs.n && ok; i++) {
     const struct sw_result_file *f = &result->files[i + 1];
     struct sw_study_graph *g = &s->spec->graphs.v[i];

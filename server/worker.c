@@ -17,32 +17,6 @@
 
 extern char **environ;
 
-void sw_task_clear(struct sw_task *t)
-{
-  free(t->args);
-  sw_body_free(t->body);
-  t->args = NULL;
-  t->body = NULL;
-}
-
-void sw_outcome_problem(struct sw_outcome *o, unsigned status, const char *slug, const char *detail)
-{
-  o->status = status;
-  o->slug = strdup(slug);
-  o->detail = strdup(detail);
-}
-
-void sw_outcome_clear(struct sw_outcome *o)
-{
-  sw_result_put(o->result);
-  free(o->slug);
-  free(o->detail);
-  free(o->errors);
-  free(o->solver);
-  free(o->log);
-  memset(o, 0, sizeof *o);
-}
-
 struct child {
   pid_t pid;
   int out; /* its frames */

@@ -1,25 +1,31 @@
 #include "compiler/cli/verb.h"
 
 #include "base/options.h"
+#include "compiler/cli/flags.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The entry of `known` for a long name or (len 1) a letter: its text behind the letter, or NULL. */
-static const char *lookup(const char *const *known, const char *name, size_t len, bool is_letter)
+const struct sw_cli_known sw_cli_flags[] = {
+#define X(verb, letter, name, value, what) {#verb, name, value, what, letter},
+    SW_FLAGS(X)
+#undef X
+};
+const int sw_cli_n_flags = sizeof sw_cli_flags / sizeof sw_cli_flags[0];
+
+/* The verb's flag of that long name or (is_letter) letter, or NULL. */
+static const struct sw_cli_known *lookup(const char *verb, const char *name, size_t len, bool is_letter)
 {
-  for (; known && *known; known++) {
-    const char *k = *known;
-    bool has_letter = k[1] == ':';
-    const char *rest = has_letter ? k + 2 : k;
-    size_t n = strcspn(rest, "=");
-    if (is_letter ? has_letter && k[0] == *name : n == len && !memcmp(rest, name, n))
-      return rest;
+  for (int i = 0; i < sw_cli_n_flags; i++) {
+    const struct sw_cli_known *k = &sw_cli_flags[i];
+    bool fits = is_letter ? k->letter && k->letter == *name : strlen(k->name) == len && !memcmp(k->name, name, len);
+    if (fits && !strcmp(k->verb, verb))
+      return k;
   }
   return NULL;
 }
 
-bool sw_cli_parse(struct sw_job *job, int argc, char **argv, const char *const *known, struct sw_options *options,
+bool sw_cli_parse(struct sw_job *job, int argc, char **argv, const char *verb, struct sw_options *options,
                   struct sw_cli_args *out)
 {
   bool only_operands = false;
@@ -37,14 +43,14 @@ bool sw_cli_parse(struct sw_job *job, int argc, char **argv, const char *const *
     const char *name = s + (is_letter ? 1 : 2);
     size_t len = is_letter ? 1 : strcspn(name, "=");
     const char *value = name[len] == '=' ? name + len + 1 : is_letter && name[1] ? name + 1 : NULL;
-    const char *k = lookup(known, name, len, is_letter);
+    const struct sw_cli_known *k = lookup(verb, name, len, is_letter);
     char *copy = sw_arena_strndup(job->arena, name, len);
     bool is_option = !k && !is_letter && options && sw_option_known(copy);
     if (!k && !is_option) {
       sw_fault(job, SW_USAGE, "there is no option %s", s)->advice = "`stickwright help VERB` lists what there is";
       return false;
     }
-    bool wants_value = is_option || k[strcspn(k, "=")] == '=';
+    bool wants_value = is_option || k->value;
     if (wants_value && !value) {
       if (++i >= argc) {
         sw_fail(job, SW_USAGE, "option %s needs a value", s);
@@ -60,7 +66,7 @@ bool sw_cli_parse(struct sw_job *job, int argc, char **argv, const char *const *
         return false;
     } else {
       struct sw_cli_arg *a = SW_PUSH(job->arena, &out->flags);
-      a->name = sw_arena_strndup(job->arena, k, strcspn(k, "="));
+      a->name = k->name;
       a->value = value ? value : "";
     }
   }

@@ -1,6 +1,7 @@
 #include "compiler/cli/verb.h"
 
 #include "base/options.h"
+#include "compiler/cli/flags.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -21,10 +22,24 @@ static const struct verb {
 };
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
+/* "  -o, --output DIR            what it does", a line each. */
+static void print_flags(FILE *to, const char *verb)
+{
+  for (int i = 0; i < sw_cli_n_flags; i++) {
+    const struct sw_cli_known *k = &sw_cli_flags[i];
+    if (strcmp(k->verb, verb))
+      continue;
+    char left[80], letter[] = {'-', k->letter, ',', ' ', 0};
+    snprintf(left, sizeof left, "%s--%s%s%s", k->letter ? letter : "", k->name, k->value ? " " : "", k->value ? k->value : "");
+    fprintf(to, "  %-36s %s\n", left, k->what);
+  }
+}
+
 static void print_help(FILE *to, const struct verb *v)
 {
   if (v) {
     fprintf(to, "usage: stickwright %s %s\n%s\n", v->name, v->args, v->help);
+    print_flags(to, v->name);
     if (strstr(v->args, "OPTIONS")) {
       struct sw_arena *a = sw_arena_new(NULL, 1 << 20);
       struct sw_buf b = {.arena = a};

@@ -40,11 +40,10 @@ static enum sw_rc use_baseline(struct sw_job *job, const struct sw_comparison *c
 
 int sw_verb_compare(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"json", "profile=", "solver=", "baseline=", NULL};
   struct sw_cli_args args = {0};
   struct sw_options o;
   sw_options_init(&o);
-  if (!sw_cli_parse(job, argc, argv, known, &o, &args))
+  if (!sw_cli_parse(job, argc, argv, "compare", &o, &args))
     return sw_rc_exit(job->worst);
   if (!args.operands.n)
     return sw_rc_exit(sw_fail(job, SW_USAGE, "compare: MODEL... expected"));

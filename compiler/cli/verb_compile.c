@@ -31,11 +31,10 @@ static enum sw_rc pin_files(struct sw_job *job, const struct sw_cli_args *args, 
 
 int sw_verb_compile(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"o:output=", "json", "dump-after=", "program=", "pin-file=", NULL};
   struct sw_cli_args args = {0};
   struct sw_options o;
   sw_options_init(&o);
-  if (!sw_cli_parse(job, argc, argv, known, &o, &args) || pin_files(job, &args, &o) != SW_OK)
+  if (!sw_cli_parse(job, argc, argv, "compile", &o, &args) || pin_files(job, &args, &o) != SW_OK)
     return sw_rc_exit(job->worst);
   sw_options_settle(&o);
   const char *dump_after = sw_cli_flag(&args, "dump-after"), *dir = sw_cli_flag(&args, "output");
@@ -47,13 +46,16 @@ int sw_verb_compile(struct sw_job *job, int argc, char **argv)
   enum sw_rc rc = sw_cli_read(job, args.operands.v[0], &in.bytes, &in.len);
   if (rc != SW_OK)
     return sw_rc_exit(rc);
+  in.dir = dir ? sw_files_dir(job, dir, "result.json") : sw_files_nowhere(job);
+  if (!in.dir)
+    return sw_rc_exit(job->worst);
   struct sw_compiled c;
   struct sw_buf out = {.arena = job->arena};
   rc = sw_compile(job, &o, &in, dump_after, &out, &c);
   if (!c.result)
     return rc == SW_OK ? sw_cli_print(job, sw_buf_text(&out), out.n) : sw_rc_exit(rc);
   if (rc == SW_OK && dir)
-    rc = sw_files_write(job, &c.files, dir, "result.json");
+    rc = sw_files_close(job, in.dir);
   int printed;
   if (sw_cli_flag(&args, "json")) {
     printed = sw_cli_print(job, c.result, c.result_len);

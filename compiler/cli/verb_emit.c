@@ -4,9 +4,8 @@
 
 int sw_verb_emit(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"o:output=", NULL};
   struct sw_cli_args args = {0};
-  if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
+  if (!sw_cli_parse(job, argc, argv, "emit", NULL, &args))
     return sw_rc_exit(SW_USAGE);
   const char *dir = sw_cli_flag(&args, "output");
   if (args.operands.n != 1 || !dir) {

@@ -5,9 +5,8 @@
 
 int sw_verb_explain(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"json", NULL};
   struct sw_cli_args args = {0};
-  if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
+  if (!sw_cli_parse(job, argc, argv, "explain", NULL, &args))
     return sw_rc_exit(job->worst);
   if (args.operands.n < 2)
     return sw_rc_exit(sw_fail(job, SW_USAGE, "explain: DIR and NAME expected"));

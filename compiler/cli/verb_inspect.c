@@ -145,9 +145,8 @@ static void put_json(struct sw_job *job, struct sw_buf *b, const struct sw_graph
 
 int sw_verb_inspect(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"json", "text", "program=", NULL};
   struct sw_cli_args args = {0};
-  if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
+  if (!sw_cli_parse(job, argc, argv, "inspect", NULL, &args))
     return sw_rc_exit(SW_USAGE);
   if (args.operands.n != 1)
     return sw_rc_exit(sw_fail(job, SW_USAGE, "inspect takes one MODEL; `stickwright help inspect`"));

@@ -5,9 +5,8 @@
 
 int sw_verb_ops(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"json", "markdown", NULL};
   struct sw_cli_args args = {0};
-  if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
+  if (!sw_cli_parse(job, argc, argv, "ops", NULL, &args))
     return sw_rc_exit(job->worst);
   if (args.operands.n)
     return sw_rc_exit(sw_fail(job, SW_USAGE, "ops takes no arguments, \"%s\" found", args.operands.v[0]));

@@ -66,13 +66,12 @@ static void print_text(const struct sw_place_problem *p, const struct sw_place_r
 
 int sw_verb_place(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"json", "csv", "placer=", "budget=", "capacity=", "no-peak", NULL};
   struct sw_options defaults;
   sw_options_init(&defaults);
   struct sw_place_options o = {.placer = SW_LX_EXACT, .budget = defaults.budget};
   struct sw_cli_args args = {0};
   int64_t capacity = -1;
-  if (!sw_cli_parse(job, argc, argv, known, NULL, &args) || !number(job, &args, "budget", &o.budget) ||
+  if (!sw_cli_parse(job, argc, argv, "place", NULL, &args) || !number(job, &args, "budget", &o.budget) ||
       !number(job, &args, "capacity", &capacity) || !placer(job, sw_cli_flag(&args, "placer"), &o.placer))
     return sw_rc_exit(job->worst);
   if (args.operands.n != 1)

@@ -242,10 +242,9 @@ static enum sw_rc show_directory(struct sw_job *job, const char *dir, struct sw_
 
 int sw_verb_show(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {NULL};
   struct sw_cli_args args = {0};
   struct stat s;
-  if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
+  if (!sw_cli_parse(job, argc, argv, "show", NULL, &args))
     return sw_rc_exit(job->worst);
   if (args.operands.n != 1)
     return sw_rc_exit(sw_fail(job, SW_USAGE, "show: one sdsc_N.json or DIR expected"));

@@ -79,12 +79,11 @@ static bool write_file(struct sw_job *job, const char *path, const struct sw_buf
 
 int sw_verb_solve(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"json", "mode=", "lp=", NULL};
   struct sw_options options;
   sw_options_init(&options);
   options.budget = sw_assign_defaults().budget;
   struct sw_cli_args args = {0};
-  if (!sw_cli_parse(job, argc, argv, known, &options, &args))
+  if (!sw_cli_parse(job, argc, argv, "solve", &options, &args))
     return sw_rc_exit(job->worst);
   if (args.operands.n != 1)
     return sw_rc_exit(sw_fail(job, SW_USAGE, "solve: one problem document expected (- for stdin)"));

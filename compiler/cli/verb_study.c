@@ -166,12 +166,10 @@ static enum sw_rc study(struct sw_job *job, const struct sw_cli_args *args, stru
 
 int sw_verb_study(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"o:output=", "j:jobs=", "seconds=", "memory=", "shard=", "merge", "slurm",
-                                      "slurm-script", "shards=", "baseline=", "json", NULL};
   struct sw_cli_args args = {0};
   struct sw_study_limits limits;
   enum sw_rc rc = SW_USAGE;
-  if (sw_cli_parse(job, argc, argv, known, NULL, &args) && (rc = read_limits(job, &args, &limits)) == SW_OK)
+  if (sw_cli_parse(job, argc, argv, "study", NULL, &args) && (rc = read_limits(job, &args, &limits)) == SW_OK)
     rc = study(job, &args, &limits);
   return by_signal ? 128 + by_signal : sw_rc_exit(rc);
 }

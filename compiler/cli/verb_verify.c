@@ -317,9 +317,8 @@ static int check_structure(struct sw_job *job, const struct sw_cli_args *args)
 
 int sw_verb_verify(struct sw_job *job, int argc, char **argv)
 {
-  static const char *const known[] = {"reference", "structure", "dl16", "inputs=", "model=", "program=", "dim=", "round", "json", NULL};
   struct sw_cli_args args = {0};
-  if (!sw_cli_parse(job, argc, argv, known, NULL, &args))
+  if (!sw_cli_parse(job, argc, argv, "verify", NULL, &args))
     return sw_rc_exit(SW_USAGE);
   const char *inputs = sw_cli_flag(&args, "inputs"), *model = sw_cli_flag(&args, "model");
   bool reference = sw_cli_flag(&args, "reference");

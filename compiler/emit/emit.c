@@ -5,21 +5,26 @@
  * preserves  the program */
 #include "compiler/emit/emit.h"
 
-/* The text is built in memory of its own and only the result is kept. */
+#include "base/options.h"
+
+void sw_emit_keep(struct sw_job *job, struct sw_files *out, const char *path, const struct sw_buf *text)
+{
+  const void *bytes = out->dir ? text->p : sw_arena_copy(job->arena, text->p, text->n, 1);
+  sw_files_add(job, out, path, bytes, text->n);
+}
+
 static void write_specs(struct sw_job *job, const struct sw_opspecs *specs, const char *folder, struct sw_files *out)
 {
   struct sw_arena *scratch = sw_arena_new(job->arena, 0);
   struct sw_buf text = {.arena = scratch};
   sw_opspecs_write(specs, &text);
-  sw_files_add(job, out, sw_arena_printf(job->arena, "%sopspec.json", folder),
-               sw_arena_copy(job->arena, text.p, text.n, 1), text.n);
+  sw_emit_keep(job, out, sw_arena_printf(scratch, "%sopspec.json", folder), &text);
   sw_arena_free(scratch);
 }
 
 enum sw_rc sw_emit(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, const struct sw_plan *plan,
                    struct sw_files *out)
 {
-  (void)o;
   struct sw_kernel_specs *kernels = SW_NEW_N(job->arena, struct sw_kernel_specs, plan->kernels.n);
   enum sw_rc worst = SW_OK;
   for (int k = 0; k < plan->kernels.n; k++) {
@@ -36,7 +41,7 @@ enum sw_rc sw_emit(struct sw_job *job, const struct sw_options *o, const struct 
   SW_TRY(worst);
   if (!out)
     return SW_OK;
-  SW_TRY(sw_write_manifest(job, p, plan, kernels, out));
+  SW_TRY(sw_write_manifest(job, o->lx_bytes, p, plan, kernels, out));
   sw_write_weights(job, p, out);
   return SW_OK;
 }

@@ -21,7 +21,8 @@ enum sw_place_kind sw_place_of(const struct sw_storage *s);
 const struct sw_layout *sw_emit_layout(struct sw_arena *a, const struct sw_storage *s);
 
 /* manifest.json with constants/, weights.json. */
-enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, const struct sw_plan *plan,
+/* lx_bytes: of a scratchpad, what the plan may use. */
+enum sw_rc sw_write_manifest(struct sw_job *job, int64_t lx_bytes, const struct sw_program *p, const struct sw_plan *plan,
                              const struct sw_kernel_specs *kernels, struct sw_files *out);
 void sw_write_weights(struct sw_job *job, const struct sw_program *p, struct sw_files *out);
 

@@ -227,10 +227,7 @@ static void add_levels(const struct op_spec *s, struct sw_spec *spec)
   spec->n_tile_levels = n;
   for (int l = 0; l < n; l++) {
     const struct sw_level *level = &s->op->level[l];
-    bool moves = level->cut >= 0 || s->op->out.advance[l];
-    for (int i = 0; i < s->op->n_in; i++)
-      moves |= s->op->in[i].advance[l] != 0;
-    if (!moves)
+    if (level->cut == SW_UNCUT)
       continue;
     struct sw_tile_level *at = &spec->tile_levels[n - 1 - l];
     at->symbols = SW_NEW(arena, const char *);

@@ -432,7 +432,7 @@ static void write_outputs(struct manifest *m)
   sw_jw_end_array(w);
 }
 
-enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, const struct sw_plan *plan,
+enum sw_rc sw_write_manifest(struct sw_job *job, int64_t lx_bytes, const struct sw_program *p, const struct sw_plan *plan,
                              const struct sw_kernel_specs *kernels, struct sw_files *out)
 {
   struct sw_buf text = {.arena = job->arena};
@@ -448,6 +448,7 @@ enum sw_rc sw_write_manifest(struct sw_job *job, const struct sw_program *p, con
   find_index_ranges(&m);
   sw_jw_object(&m.w);
   sw_jw_kstr(&m.w, "format", "stickwright.manifest/1");
+  sw_jw_kint(&m.w, "lx_bytes", lx_bytes);
   write_symbols(&m);
   sw_jw_key(&m.w, "buffers");
   sw_jw_array(&m.w);

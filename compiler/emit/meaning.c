@@ -11,7 +11,7 @@
  * restickify of 100 rows in a buffer of 150 pads the rows to 128 and leaves a gap of 22: a reader takes a gap below a
  * stick for rows that do not exist and finds an extent of 106. */
 
-enum { LX_BYTES = 2 << 20 };
+enum { LX_BYTES = (2 << 20) - (64 << 10) }; /* the rest of a scratchpad holds programs */
 static const int64_t pool_limit = 0x400000000 - ((int64_t)2 << 30);
 
 static enum sw_rc refuse(struct sw_job *job, const struct sw_sdsc *s, int i, const char *what, const char *advice)
@@ -147,6 +147,10 @@ static enum sw_rc check_sticks(struct sw_job *job, const struct sw_sdsc *s)
   if (!strcmp(s->fn, "exx2nonstick"))
     return refuse(job, s, 0, "exx2 leaves its sums in the stick that it reads, and its operand has none along the rows",
                   "copy the operand first");
+  if (s->spec->is_reduction && !s->is.conv && !s->is.pool && !s->is.topk && s->ref_stick == SW_NO_LABEL &&
+      own_stick(s, out) != SW_NO_LABEL)
+    return refuse(job, s, 0, "a reduction of one value a stick can't fill the sticks of its result",
+                  "copy the operand into whole sticks first");
   if (s->is.conv || s->is.pool || s->is.topk || s->ref_stick == SW_NO_LABEL)
     return SW_OK;
   for (int i = 0; i < s->n_tensors; i++) {

@@ -88,4 +88,7 @@ struct sw_options;
 enum sw_rc sw_emit(struct sw_job *job, const struct sw_options *o, const struct sw_program *p, const struct sw_plan *plan,
                    struct sw_files *out);
 
+/* Adds a text, which is copied when the set is kept in memory. */
+void sw_emit_keep(struct sw_job *job, struct sw_files *out, const char *path, const struct sw_buf *text);
+
 #endif

@@ -164,25 +164,21 @@ static enum sw_rc visit(struct sw_job *job, struct sw_bundle *b, const struct sw
   return worst;
 }
 
-/* The text is built in memory of its own and only the result is kept. */
-static void keep(struct sw_job *job, struct sw_files *out, const char *path, struct sw_buf *text)
-{
-  sw_files_add(job, out, path, sw_arena_copy(job->arena, text->p, text->n, 1), text->n);
-}
-
+/* One text after the other in the same memory. */
 static void write_files(struct sw_job *job, struct sw_arena *scratch, const struct sw_bundle *b, const char *folder,
                         struct sw_files *out)
 {
-  for (int i = 0; i < b->sdsc.n; i++) {
-    struct sw_arena *a = sw_arena_new(scratch, 0);
-    struct sw_buf text = {.arena = a};
-    sw_sdsc_write(b->sdsc.v[i], &text);
-    keep(job, out, sw_arena_printf(job->arena, "%ssdsc_%d.json", folder, i), &text);
-    sw_arena_free(a);
-  }
   struct sw_buf text = {.arena = scratch};
+  for (int i = 0; i < b->sdsc.n; i++) {
+    char path[64];
+    text.n = 0;
+    sw_sdsc_write(b->sdsc.v[i], &text);
+    snprintf(path, sizeof path, "%ssdsc_%d.json", folder, i);
+    sw_emit_keep(job, out, path, &text);
+  }
+  text.n = 0;
   sw_bundle_write(b, &text);
-  keep(job, out, sw_arena_printf(job->arena, "%sbundle.mlir", folder), &text);
+  sw_emit_keep(job, out, sw_arena_printf(scratch, "%sbundle.mlir", folder), &text);
 }
 
 enum sw_rc sw_emit_superdsc(struct sw_job *job, const struct sw_opspecs *specs, const char *folder,

@@ -29,6 +29,13 @@ struct sw_eval *sw_eval_new(struct sw_job *job, const struct sw_graph *g, enum s
   return make(job->arena, job, g, rounding, m);
 }
 
+void sw_eval_forget(struct sw_eval *e)
+{
+  sw_memory_free(e->memory);
+  memset(e->values, 0, (size_t)e->graph->values.n * sizeof *e->values);
+  memset(e->records, 0, (size_t)e->n_records * sizeof *e->records);
+}
+
 void sw_eval_release(struct sw_eval *e, int value)
 {
   struct sw_evaluated *v = &e->values[value];

@@ -50,6 +50,8 @@ struct sw_eval;
 /* An evaluator over one graph. max_bytes bounds what it holds at a time; a node that would pass it stays unknown (when
  * folding) or is a SW_LIMIT fault (sw_eval_all). Lives as long as the job's arena. */
 struct sw_eval *sw_eval_new(struct sw_job *job, const struct sw_graph *g, enum sw_rounding rounding, size_t max_bytes);
+/* Frees the elements of all values: what was taken from them must have been copied. */
+void sw_eval_forget(struct sw_eval *e);
 
 /* Gives an input its values; *t is borrowed: a program that writes into the input writes there. */
 void sw_eval_set(struct sw_eval *e, int value, const struct sw_tensor *t);

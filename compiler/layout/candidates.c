@@ -270,16 +270,11 @@ static void allocated(const struct cand_op *m, bool only_full_sticks)
   if (!sw_layout__default(m->c, m->storage, m->format, &l))
     return;
   sw_layout__propose(m->c, m->storage, &l);
-  for (int d = 0; d < m->s->rank && m->c->best; d++) {
-    int order[SW_MAX_RANK], n = 0;
-    if (m->s->size[d] == 1 || (only_full_sticks && !cand_aligned(m, d)))
-      continue;
-    for (int i = 0; i < m->s->rank; i++)
-      if (i != d)
-        order[n++] = i;
-    order[n++] = d;
-    cand_offer_order(m, order, n, SW_EA_STANDARD);
-  }
+  for (int d = 0; d < m->s->rank && m->c->best; d++)
+    if (m->s->size[d] > 1 && (!only_full_sticks || cand_aligned(m, d)))
+      offer_plain_order(m, d, SW_EA_STANDARD);
+  if (m->c->best)
+    offer_plain_order(m, -1, SW_EA_STANDARD);
 }
 
 /* -- dispatch (4.2) -- */

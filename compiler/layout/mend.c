@@ -167,6 +167,10 @@ void sw_layout__mend_writes(struct sw_choosing *c)
       mend(c, step.index, stick, !made[s]);
     if (s >= 0)
       made[s] = true;
+    const struct sw_host_step *h = step.is_host ? &c->p->host_steps.v[step.index] : NULL;
+    for (int r = 0; h && r < h->results.n; r++)
+      if (h->results.v[r].storage >= 0)
+        made[h->results.v[r].storage] = true;
     *SW_PUSH(c->job->arena, &c->steps) = step;
   }
   sw_layout__take_steps(c);

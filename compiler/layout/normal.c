@@ -146,6 +146,25 @@ static bool cut_dim(struct align *a, int i, int64_t extent, const struct sw_coor
   return extent <= 1 || add_unit(a, i, extent, rest);
 }
 
+/* Steps that a device dim is not a multiple of: it and the dim outside, where that has a fixed place, count as one. Rows 1, 3,
+ * 5, 7 of 9 in tile 0 of 2 are places 1 + 2 d of 18, in tile 1 places 10 + 2 d. Gives the number of dims. */
+static int join_dims(const struct sw_normal_input *t, int64_t *extent, struct sw_coord *coord)
+{
+  int n = 0;
+  for (int j = 0; j < t->layout->rank - 1; j++) {
+    extent[n] = t->layout->device_size[j];
+    coord[n++] = t->coord[j];
+    for (int k = 0; k < coord[n - 1].n; k++)
+      while (n > 1 && extent[n - 1] % coord[n - 1].term[k].num && !coord[n - 2].n && !coord[n - 2].index) {
+        coord[n - 1].constant += coord[n - 2].constant * extent[n - 1];
+        extent[n - 2] *= extent[n - 1];
+        coord[n - 2] = coord[n - 1];
+        n--;
+      }
+  }
+  return n;
+}
+
 static bool cut_tensor(struct align *a, int i)
 {
   const struct sw_layout *l = a->t[i].layout;
@@ -156,10 +175,16 @@ static bool cut_tensor(struct align *a, int i)
   if (lane->n > 1 || lane->constant || lane->index || (lane->n && (lane->term[0].num != 1 || lane->term[0].den != 1)) ||
       (lane->n && lane->term[0].mod && lane->term[0].mod != s->eps))
     return refuse(a, i, "an access that starts or steps inside a stick", "convert the tensor to another stick dim");
-  int half = s->stick < 0 ? sw_layout_half_pair(l) : -1;
-  for (int j = 0; j < l->rank - 1; j++)
+  int half = s->stick < 0 ? sw_layout_half_pair(l) : -1, n = l->rank - 1;
+  int64_t extent[SW_MAX_DEVICE_RANK];
+  struct sw_coord joined[SW_MAX_DEVICE_RANK];
+  memcpy(extent, l->device_size, sizeof extent);
+  memcpy(joined, c, (size_t)n * sizeof *joined);
+  if (half < 0)
+    n = join_dims(&a->t[i], extent, joined);
+  for (int j = 0; j < n; j++)
     if (j == half ? !add_piece(a, i, (struct piece){.extent = 2, .loop = -1, .unit = -1, .is_half = true})
-                  : !cut_dim(a, i, l->device_size[j], &c[j]))
+                  : !cut_dim(a, i, extent[j], &joined[j]))
       return false;
   if (s->n_units > a->n_units)
     a->n_units = s->n_units;

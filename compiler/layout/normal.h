@@ -69,6 +69,9 @@ unsigned sw_normal_cut_loops(const struct sw_op *op, const struct sw_normal_inpu
 /* The same for an op of a program whose storages have layouts. */
 unsigned sw_op_cut_loops(const struct sw_program *p, const struct sw_op *op);
 
+/* Whether an op of a program whose storages have layouts has a normal form at all. */
+bool sw_op_has_form(struct sw_arena *a, const struct sw_program *p, const struct sw_op *op);
+
 /* Ops work on whole sticks: lanes behind the last element are written too. Where a slice ends inside a stick of a longer
  * row, these lanes are somebody's elements: columns 0..99 of 200 would destroy 100..127. */
 struct sw_written_part {

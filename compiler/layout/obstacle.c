@@ -76,16 +76,34 @@ static bool see_tensors(const struct sw_op *op, const struct sw_layout *const *l
   return true;
 }
 
-unsigned sw_op_cut_loops(const struct sw_program *p, const struct sw_op *op)
+/* The same with the layouts that the program has. */
+static bool see_in_program(const struct sw_program *p, const struct sw_op *op, struct sw_normal_input *t)
 {
   const struct sw_layout *layouts[SW_MAX_INPUTS + 1];
-  struct sw_normal_input t[SW_MAX_INPUTS + 1];
   int culprit;
   for (int i = 0; i <= op->n_in; i++) {
     const struct sw_storage *s = &p->storages.v[i < op->n_in ? op->in[i].storage : op->out.storage];
     layouts[i] = s->kind == SW_STORAGE_SCALAR ? NULL : s->layout;
   }
-  return see_tensors(op, layouts, t, &culprit) ? sw_normal_cut_loops(op, t, op->n_in + 1) : ~0u;
+  return see_tensors(op, layouts, t, &culprit);
+}
+
+unsigned sw_op_cut_loops(const struct sw_program *p, const struct sw_op *op)
+{
+  struct sw_normal_input t[SW_MAX_INPUTS + 1];
+  return see_in_program(p, op, t) ? sw_normal_cut_loops(op, t, op->n_in + 1) : ~0u;
+}
+
+bool sw_op_has_form(struct sw_arena *a, const struct sw_program *p, const struct sw_op *op)
+{
+  struct sw_normal_input t[SW_MAX_INPUTS + 1];
+  struct sw_normal f;
+  int order[SW_MAX_LOOPS];
+  struct sw_arena *scratch = sw_arena_new(a, SIZE_MAX);
+  sw_loop_order(op, NULL, false, order);
+  bool has = see_in_program(p, op, t) && sw_normal_form(scratch, op, NULL, order, t, op->n_in + 1, &f);
+  sw_arena_free(scratch);
+  return has;
 }
 
 const char *sw_layout_obstacle(struct sw_arena *a, const struct sw_op *op, const struct sw_layout *const *layouts,

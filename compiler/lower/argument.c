@@ -145,6 +145,8 @@ void lw_set(struct lower *l, int result, struct tensor t)
     s->mutated = s->mutated || root->mutated;
   }
   lw_pin_strides(l, lw_node(l)->results[result], &t);
+  if (lw_known(t) && l->values[lw_node(l)->results[result]].looked_at)
+    lw_storage(l, t.storage)->settled = true;
   l->tensors[lw_node(l)->results[result]] = t;
 }
 

@@ -208,9 +208,14 @@ static struct tensor flash(struct lower *l, struct attention *a)
   struct tensor max = lw_reduce(l, SW_OP_MAX, lw_fill(l, -INFINITY, a->dtype, r, stick, NULL), row, false);
   struct tensor q = lw_binary_number(l, SW_OP_MUL, a->q, root);
   struct tensor k = lw_binary_number(l, SW_OP_MUL, repeat_heads(l, a->k, r > 2 ? a->q.size[r - 3] : 1), root);
+  if (lw_known(k))
+    lw_storage(l, k.storage)->settled = true; /* by its transpose */
+  l->early = !a->masked && a->k.size[r - 2] > LW_LONG_REDUCTION;
   struct tensor s = lw_matmul(l, q, lw_transpose(k, r - 2, r - 1));
+  l->early = a->k.size[r - 2] > LW_LONG_REDUCTION;
   if (a->masked)
     s = lw_binary(l, SW_OP_ADD, s, a->mask);
+  l->early = false;
   struct tensor new_max = lw_binary(l, SW_OP_MAXIMUM, max, lw_reduce(l, SW_OP_MAX, s, row, false));
   struct tensor correction = lw_unary(l, SW_OP_EXP, lw_binary(l, SW_OP_SUB, max, new_max));
   struct tensor kept = lw_binary(l, SW_OP_MUL, output, lw_unsqueeze(correction, last));

@@ -317,6 +317,8 @@ struct tensor lw_clone(struct lower *l, struct tensor x)
 {
   if (!lw_known(x))
     return x;
+  if (x.pair)
+    return lw_refuse(l, "reshape the real tensor before", "complex numbers that would have to be copied");
   struct tensor t = lw_new(l, x.dtype, x.rank, x.size, NULL);
   if (x.dtype == SW_BOOL && lw_lanes(l, x) == SW_F32)
     lw_storage(l, t.storage)->bool32 = true;
@@ -391,10 +393,33 @@ struct tensor lw_operand(struct lower *l, struct tensor x, enum sw_dtype dtype)
 
 /* -- reductions -- */
 
+/* A row that is one number all along a dim that stays: the sum is made once, and spread afterwards. The card could not do
+ * it in one go, since its operand has no stick along that dim and its result needs one. */
+static struct tensor reduce_and_spread(struct lower *l, enum sw_device_op op, struct tensor x, uint32_t dims, bool keepdim)
+{
+  int64_t size[SW_MAX_RANK];
+  int rank = 0;
+  bool is_number = true; /* nothing but one number */
+  struct tensor once = x;
+  for (int d = 0; d < x.rank; d++) {
+    bool stays = !(dims >> d & 1);
+    once.size[d] = stays && x.stride[d] == 0 ? 1 : x.size[d];
+    is_number &= once.size[d] == 1 || x.stride[d] == 0;
+    if (keepdim || stays)
+      size[rank++] = stays ? x.size[d] : 1;
+  }
+  if (is_number)
+    once = lw_clone(l, once);
+  return lw_clone(l, lw_expand(l, lw_reduce(l, op, once, dims, keepdim), rank, size));
+}
+
 struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, uint32_t dims, bool keepdim)
 {
   if (!lw_known(x))
     return x;
+  int last = x.rank - 1;
+  if (last >= 0 && !(dims >> last & 1) && x.stride[last] == 0 && x.size[last] > 1 && op != SW_OP_EXX2)
+    return reduce_and_spread(l, op, x, dims, keepdim);
   int order[SW_MAX_RANK] = {0}, n = 0;
   int64_t kept[SW_MAX_RANK], range[SW_MAX_RANK], count = 1;
   for (int d = 0; d < x.rank; d++)

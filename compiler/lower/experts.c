@@ -2,11 +2,13 @@
  * With 1024 rows and 8 experts of 28672 x 4096 the gathered weights would be 240 GB. Once there are as many rows as experts,
  * profile best multiplies all rows by every expert and keeps what each row asked for:
  *
- *   y = x W[0]^T
- *   y = where(rows == e, x W[e]^T, y)       e = 1 .. E-1
+ *   y = nan
+ *   y = where(rows == e, x W[e]^T, y)       e = 0 .. E-1
  *
- * Each weight is read once; the products are E times those of the graph. */
+ * so that a number that names no expert shows. Each weight is read once; the products are E times those of the graph. */
 #include "compiler/lower/families.h"
+
+#include <math.h>
 
 enum { MOST_EXPERTS = 64 };
 
@@ -66,7 +68,7 @@ bool lw_run_experts(struct lower *l)
     struct tensor product = lw_matmul(l, x, lw_select(w, 0, e)), here = lw_select(mask, 1, e);
     while (lw_known(product) && here.rank < product.rank)
       here = lw_unsqueeze(here, here.rank);
-    y = e ? lw_where(l, here, product, y) : product;
+    y = lw_where(l, here, product, e ? y : lw_scalar(l, NAN, t));
   }
   if (vectors && lw_known(y))
     y = lw_unsqueeze(y, 1);

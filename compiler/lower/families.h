@@ -33,6 +33,9 @@ lw_fn lw_op_matmul, lw_op_linear, lw_op_addmm, lw_op_dot, lw_op_outer, lw_op_sca
 /* einsum.c */
 lw_fn lw_op_einsum;
 
+/* complex.c */
+lw_fn lw_op_view_as_complex, lw_op_view_as_real, lw_op_polar;
+
 /* norm.c */
 lw_fn lw_op_softmax, lw_op_log_softmax, lw_op_layer_norm, lw_op_native_layer_norm, lw_op_rms_norm, lw_op_batch_norm,
     lw_op_group_norm;

@@ -212,6 +212,44 @@ static void find_pinned(struct lower *l)
   }
 }
 
+static void look_at(void *ctx, int value)
+{
+  struct lower *l = ctx;
+  l->values[value].looked_at = true;
+}
+
+/* Elements that a node reduces to one; 1: it reduces nothing. */
+static int64_t reduced_elements(const struct lower *l, const struct sw_node *n)
+{
+  static const char *const names[] = {"aten.amax.default", "aten.amin.default", "aten.sum.dim_IntList", "aten.mean.dim",
+                                      "aten.softmax.int", "aten._softmax.default"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(n->target, names[i]) || n->args[0].kind != SW_ARG_VALUE)
+      continue;
+    const struct sw_value *x = &l->graph->values.v[n->args[0].value];
+    const struct sw_arg *dims = sw_node_arg(n, "dim");
+    int64_t count = 1;
+    if (dims && dims->kind == SW_ARG_INT && x->rank)
+      return x->size[lw_dim(dims->i, x->rank)];
+    for (int k = 0; dims && dims->kind == SW_ARG_LIST && k < dims->list.n && x->rank; k++)
+      count *= x->size[lw_dim(dims->list.v[k].i, x->rank)];
+    return count;
+  }
+  return 1;
+}
+
+/* Reference: strides.c. */
+static void find_looked_at(struct lower *l)
+{
+  for (int i = 0; i < l->graph->nodes.n; i++) {
+    const struct sw_node *n = &l->graph->nodes.v[i];
+    int64_t at = sw_map_get_str(&l->operations, n->target);
+    bool view = at >= 0 && lw_operations[at].kind == LW_VIEW && strcmp(n->target, "aten.expand.default");
+    if (view || reduced_elements(l, n) > LW_LONG_REDUCTION)
+      lw_each_value(n->args, n->n_args, look_at, l);
+  }
+}
+
 static void mark_use(void *ctx, int value)
 {
   struct use *u = ctx;
@@ -305,6 +343,7 @@ enum sw_rc lw_analyse(struct lower *l)
   find_constants(l);
   count_readers(l);
   find_pinned(l);
+  find_looked_at(l);
   lw_find_patterns(l);
   find_live(l);
   lw_find_narrow(l);

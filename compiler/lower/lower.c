@@ -213,6 +213,7 @@ static void run_node(struct lower *l, int node)
   l->node = node;
   l->n_named = 0;
   l->failed = false;
+  l->early = n->n_results > 0 && n->results[0] >= 0 && l->values[n->results[0]].looked_at;
   l->first_op = l->program->ops.n;
   l->first_storage = l->program->storages.n;
   l->taken_over = LW_NONE;
@@ -234,6 +235,8 @@ static void run_node(struct lower *l, int node)
   } else if (op->kind != LW_REFUSED && size_on_data(l)) {
     if (lw_arguments_known(l))
       lw_refuse(l, "give the result a fixed size", "the size of the result depends on the data (%s)", size_on_data(l));
+  } else if (!folded && op->kind != LW_REFUSED && lw_run_complex(l, op)) {
+    /* done, or refused */
   } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_load_time_work(l)) {
     lw_host(l, 0);
   } else if (!folded && op->kind != LW_VIEW && op->kind != LW_NOTHING && is_host_float(l)) {
@@ -290,6 +293,7 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
   if (job->faults.n > faults)
     return job->worst;
   lw_finish(l);
+  sw_eval_forget(l->eval); /* constants that are left are storages now */
   if (job->faults.n > faults)
     return job->worst;
 #ifndef NDEBUG

@@ -21,6 +21,7 @@ struct tensor {
   enum sw_dtype dtype;
   int rank;
   int64_t size[SW_MAX_RANK], stride[SW_MAX_RANK], offset;
+  int64_t pair; /* of a complex dtype: how far behind its real part an element's imaginary part is (complex.c); else 0 */
 };
 
 /* What becomes of an overload. */
@@ -61,6 +62,7 @@ struct lw_value {
   bool root_live; /* of a root: somebody needs some value of the class */
   bool output;    /* of a root: leaves the program */
   bool pinned;    /* itself an output, or an operand of mm: its strides are PyTorch's */
+  bool looked_at; /* a view or a long reduction wants its strides as soon as it is there (strides.c) */
   bool narrow;    /* declared float32, computed in fp16 (precision=device) */
   bool narrow_bf16;
   int last_use;   /* of a root: last node that reads any value of the class; INT_MAX for outputs */
@@ -81,6 +83,7 @@ struct lw_storage {
   bool by_host; /* written by host steps */
   int last_use; /* last node that reads a value in it; INT_MAX for outputs */
   bool mutated; /* some value in it is written in place, now or later */
+  bool settled; /* its strides were wanted by a view of it, or the like */
   int moved;    /* 1 + the storage that has its new contents, 0: itself (profile torch-spyre) */
 };
 
@@ -118,6 +121,7 @@ struct lower {
   int n_named;             /* intermediates named so far */
   int first_op, first_storage; /* of the node */
   int taken_over; /* by the node at work: the storage of an operand that nobody reads any more, or LW_NONE */
+  bool early;              /* strides of its results are wanted at once */
   bool failed;             /* the node has its fault */
 };
 
@@ -173,7 +177,8 @@ struct tensor lw_new_like(struct lower *l, enum sw_dtype dtype, int rank, const 
                           const struct tensor *in);
 struct tensor lw_scalar(struct lower *l, double value, enum sw_dtype dtype);
 /* Profile torch-spyre (strides.c): strides of a result by vote of the operands, which are spread to its size already. */
-void lw_voted_strides(const struct lower *l, int rank, const int64_t *size, int n_in, const struct tensor *in, int64_t *stride);
+void lw_voted_strides(struct lower *l, int rank, const int64_t *size, int n_in, const struct tensor *in, int64_t *stride);
+enum { LW_LONG_REDUCTION = 32 };
 void lw_pin_strides(struct lower *l, int value, struct tensor *t);
 void lw_contiguous_strides(int rank, const int64_t *size, int64_t *stride);
 /* The same order of dims without gaps; stride 0 counts as row major. */
@@ -311,6 +316,8 @@ void lw_order_for_locality(struct lower *l);
 
 /* -- decompositions used by others -- */
 
+/* The node at work where complex numbers take part (complex.c); false: none do, or it is a view or makes them. */
+bool lw_run_complex(struct lower *l, const struct lw_operation *op);
 /* The node at work as products by every expert (experts.c); false: it is no product of gathered weights. */
 bool lw_run_experts(struct lower *l);
 

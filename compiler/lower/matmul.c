@@ -131,11 +131,14 @@ struct tensor lw_matmul(struct lower *l, struct tensor x, struct tensor y)
   batch[1].rank -= 2;
   int rank;
   int64_t size[SW_MAX_RANK];
-  if (!lw_broadcast(2, batch, &rank, size) || rank + 2 > SW_MAX_RANK)
+  if (!lw_broadcast(2, batch, &rank, size) || rank + 3 > SW_MAX_RANK)
     return lw_refuse(l, NULL, "the operands of a matrix product do not fit");
   size[rank] = x.size[x.rank - 2];
   size[rank + 1] = y.size[y.rank - 1];
-  struct tensor out = lw_new(l, x.dtype, rank + 2, size, NULL);
+  struct tensor votes[] = {as_nest(x, rank, size, 0, 2, rank + 3), as_nest(y, rank, size, 2, 1, rank + 3)};
+  int64_t stride[SW_MAX_RANK];
+  lw_voted_strides(l, rank + 2, size, 2, votes, stride);
+  struct tensor out = lw_new(l, x.dtype, rank + 2, size, l->best ? NULL : stride);
   lw_matmul_into(l, x, y, out);
   return l->failed ? lw_unknown() : out;
 }

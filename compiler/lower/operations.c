@@ -10,7 +10,6 @@
 #define HOST LW_HOST
 #define REFUSED LW_REFUSED
 #define NO_FUNCTION "the device has no such function"
-#define COMPLEX "the device has no complex numbers: write the rotation with sines and cosines"
 #define DATA_DEPENDENT "shapes and numbers that depend on data are known at run time only: give the result a fixed size, or a mask"
 #define CONTROL_FLOW "control flow on data: compute both sides and choose with where, or compile the parts one by one"
 #define INDEX_OP "the device gathers whole rows only"
@@ -355,10 +354,12 @@ const struct lw_operation lw_operations[] = {
     {"_operator.ge", NOTHING, lw_op_nothing, 0, "", NULL, false},
     {"_operator.le", NOTHING, lw_op_nothing, 0, "", NULL, false},
 
+    /* complex numbers as two planes */
+    {"aten.view_as_complex.default", VIEW, lw_op_view_as_complex, 0, "", "its products are mul, sub and add on two planes; nothing else is computed with complex numbers", false},
+    {"aten.view_as_real.default", VIEW, lw_op_view_as_real, 0, "", NULL, false},
+    {"aten.polar.default", HOST, lw_op_polar, 0, "", "sines and cosines are the host's", false},
+
     /* refused */
-    {"aten.view_as_complex.default", REFUSED, lw_op_refuse, 0, "", COMPLEX, false},
-    {"aten.view_as_real.default", REFUSED, lw_op_refuse, 0, "", COMPLEX, false},
-    {"aten.polar.default", REFUSED, lw_op_refuse, 0, "", COMPLEX, false},
     {"aten.nonzero.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},
     {"aten.where.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},
     {"aten.unique2.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},

@@ -63,7 +63,11 @@ struct sw_access {
 };
 
 /* A counted loop around an op: a number that is its own in the program, how often its body runs, and which of the op's
- * loops it cuts into tiles (-1: none, or one that is gone because its tiles have one element). */
+ * loops it cuts into tiles. */
+enum {
+  SW_CUT_AWAY = -1, /* one that is gone: its tiles have one element, or another op reduced them */
+  SW_UNCUT = -2,    /* none: the op is repeated as it is */
+};
 struct sw_level {
   int loop;
   int64_t count;

@@ -7,7 +7,14 @@
  *   a.t() + b       [256,128], steps (1,256) and (128,1): one vote each, row major   [128,1]
  *   a.t() + b.t()   (1,256) twice: dim 0 is the inner one                            [1,256]
  *
- * PyTorch gives [1,256] to both. It has its way with what leaves the program, and with what mm reads. */
+ * PyTorch gives [1,256] to both. It has its way with what leaves the program, and with what mm reads.
+ *
+ * Orders are settled at the end, in order of buffers, or as soon as somebody wants to know: a view, or a reduction of more
+ * than 32 elements. Then operands that are not settled themselves vote as if they were row major:
+ *
+ *   s = q k^T, both [2,n,64] with steps (64,128,1), q settled at the end, k looked at through its transpose
+ *   n = 17: heads inside rows for both operands, strides [1,34,2]
+ *   n = 64: max(s) reduces 64 elements and asks at once; q votes as (4096,64,1), so no order wins: row major */
 #include "compiler/lower/lower.h"
 
 #include <string.h>
@@ -69,11 +76,28 @@ static void sort_dims(const struct ballot *v, int n, int *dim)
   }
 }
 
-void lw_voted_strides(const struct lower *l, int rank, const int64_t *size, int n_in, const struct tensor *in, int64_t *stride)
+/* A view of a storage, as if the storage were row major. */
+static struct tensor row_major(const struct lower *l, struct tensor t)
 {
-  struct ballot v = {.n = n_in, .in = in, .size = size};
+  const struct sw_storage *s = &l->program->storages.v[t.storage];
+  int64_t dense[SW_MAX_RANK];
+  struct tensor r = t;
+  lw_contiguous_strides(s->rank, s->size, dense);
+  for (int d = 0; d < t.rank; d++)
+    for (int e = 0; e < s->rank; e++)
+      if (t.stride[d] && s->size[e] > 1 && s->stride[e] == t.stride[d])
+        r.stride[d] = dense[e];
+  return r;
+}
+
+void lw_voted_strides(struct lower *l, int rank, const int64_t *size, int n_in, const struct tensor *in, int64_t *stride)
+{
+  struct tensor votes[SW_MAX_INPUTS];
+  struct ballot v = {.n = n_in, .in = votes, .size = size};
   bool any = false;
   for (int i = 0; i < n_in; i++) {
+    bool open = l->program->storages.v[in[i].storage].kind == SW_STORAGE_TEMPORARY && !lw_storage(l, in[i].storage)->settled;
+    votes[i] = l->early && open ? row_major(l, in[i]) : in[i];
     v.counts[i] = l->program->storages.v[in[i].storage].kind != SW_STORAGE_SCALAR;
     for (int k = 0; k < i; k++)
       v.counts[i] = v.counts[i] && !(v.counts[k] && lw_same_view(in[i], in[k]));

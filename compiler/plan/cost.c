@@ -60,9 +60,9 @@ static double split_ns(const struct sw_matmul_work *m)
 
 /* -- coarse tiling -- */
 
-double sw_tile_efficiency(const struct sw_cost_op *op)
+double sw_tile_efficiency(const struct sw_cost_op *op, bool beside_matmul)
 {
-  const struct sw_tile_fit *f = op->is_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
+  const struct sw_tile_fit *f = beside_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
   if (!op->tile.output || op->tile.rows <= 0)
     return 1;
   double x = pow(op->tile.rows / f->rows, f->by_rows) * pow(fmax(1, op->tile.cols) / f->cols, f->by_cols);
@@ -76,7 +76,7 @@ static double tiles_rate(const struct sw_cost_op *ops, int n, bool any_matmul)
   const struct sw_tile_fit *f = any_matmul ? &sw_spyre.matmul_tile : &sw_spyre.tile;
   double least = 1, largest = 0;
   for (int i = 0; i < n; i++) {
-    least = fmin(least, sw_tile_efficiency(&ops[i]));
+    least = fmin(least, sw_tile_efficiency(&ops[i], any_matmul));
     if (ops[i].tile.output)
       largest = fmax(largest, 2 * ops[i].tile.rows * ops[i].tile.cols * ops[i].tile.element_bytes);
   }

@@ -43,8 +43,9 @@ struct sw_cost_op {
   struct sw_tile_work tile;
 };
 
-/* How much slower small tiles make the traffic of an op: 0.71 for 4 rows a core of 2048 columns; 1: not at all. */
-double sw_tile_efficiency(const struct sw_cost_op *op);
+/* Part of the rate that the tiles of an op reach, by the fit of kernels with a matmul or without: 4 rows a core of 2048
+ * columns 0.71; 1 when it has none. */
+double sw_tile_efficiency(const struct sw_cost_op *op, bool beside_matmul);
 
 /* ns of one kernel. Shared graph inputs count once and reading overlaps computing, so that it is not the sum of its
  * ops. */

@@ -49,7 +49,7 @@ static double underfill_ns(const struct sw_program *p, const struct sw_op *op, c
   struct sw_cost_op c = *cost;
   c.tile = sw_tile_work_of(p, op, cost, false);
   double rate = sw_traffic_rate(cost);
-  return sw_moved_bytes(cost) / (rate > 0 ? rate : sw_spyre.hbm) * (1 / fmin(1, sw_tile_efficiency(&c)) - 1);
+  return sw_moved_bytes(cost) / (rate > 0 ? rate : sw_spyre.hbm) * (1 / fmin(1, sw_tile_efficiency(&c, cost->is_matmul)) - 1);
 }
 
 double sw_extra_ns(const struct sw_program *p, const struct sw_op *op, const struct sw_cost_op *cost,

@@ -22,7 +22,7 @@ static bool is_conversion(const struct sw_op *op)
 
 /* Whether the first write into a destination that nothing else made begins at this step: the op that writes, or the
  * first of the conversions in front of it. */
-static bool opens_destination(const struct sw_program *p, int step, const bool *written)
+static bool writes_destination(const struct sw_program *p, int step, const bool *written)
 {
   if (is_conversion(op_at(p, step - 1)))
     return false;
@@ -31,6 +31,20 @@ static bool opens_destination(const struct sw_program *p, int step, const bool *
   const struct sw_op *op = op_at(p, step);
   return op && (op->role == SW_ROLE_WRITE || op->role == SW_ROLE_PADDING) && !written[op->out.storage] &&
          p->storages.v[op->out.storage].kind == SW_STORAGE_TEMPORARY;
+}
+
+/* A loop is in one kernel: what its body opens is there before it. */
+static bool opens_destination(const struct sw_program *p, int step, const bool *written)
+{
+  const struct sw_op *op = op_at(p, step), *before = op_at(p, step - 1);
+  if (!op->n_levels)
+    return writes_destination(p, step, written);
+  if (before && before->n_levels && before->level[0].loop == op->level[0].loop)
+    return false;
+  bool opens = false;
+  for (int loop = op->level[0].loop; op && op->n_levels && op->level[0].loop == loop; op = op_at(p, ++step))
+    opens |= writes_destination(p, step, written);
+  return opens;
 }
 
 /* "aten.add.Tensor" gives "add". */

@@ -108,6 +108,50 @@ void sw_enter_loops(struct sw_op *op, const struct sw_op *like, int n)
   op->n_levels = n;
   for (int l = 0; l < n; l++) {
     op->level[l] = like->level[l];
-    op->level[l].cut = -1;
+    op->level[l].cut = SW_UNCUT;
   }
+}
+
+/* The host dim that a step in host memory leads along, -1: none. Dims of one element have no steps. */
+int sw_dim_of_step(const struct sw_storage *s, int64_t step)
+{
+  for (int d = 0; d < s->rank; d++)
+    if (s->size[d] > 1 && step >= s->stride[d] && step < s->stride[d] * s->size[d] && step % s->stride[d] == 0)
+      return d;
+  return -1;
+}
+
+bool sw_shorten(struct sw_arena *arena, struct sw_storage *s, int dim, int64_t n)
+{
+  const struct sw_storage whole = *s;
+  const struct sw_layout *from = s->layout;
+  int64_t size = whole.size[dim] / n;
+  int top = -1; /* the outermost device dim of the host dim: the others hold its lower digits */
+  if (whole.size[dim] % n || !from)
+    return false;
+  struct sw_layout *l = SW_NEW(arena, struct sw_layout);
+  *l = *from;
+  for (int j = 0; j < l->rank; j++) {
+    int d = from->stride_map[j] > 0 && from->device_size[j] > 1 ? sw_dim_of_step(&whole, from->stride_map[j]) : -1;
+    if (d == dim && (top < 0 || from->stride_map[j] > from->stride_map[top] ||
+                     (from->stride_map[j] == from->stride_map[top] && from->device_size[j] > from->device_size[top])))
+      top = j;
+    if (d < 0 || whole.stride[d] <= whole.stride[dim])
+      continue;
+    if (from->stride_map[j] % n)
+      return false;
+    l->stride_map[j] = from->stride_map[j] / n;
+  }
+  int64_t digit = top < 0 ? 0 : from->stride_map[top] / whole.stride[dim];
+  bool in_sticks = top >= 0 && from->stride_map[l->rank - 1] > 0 &&
+                   sw_dim_of_step(&whole, from->stride_map[l->rank - 1]) == dim;
+  if (top < 0 || top == l->rank - 1 || size % digit || (in_sticks && l->arrangement != SW_EA_STANDARD))
+    return false;
+  l->device_size[top] = size / digit;
+  s->size[dim] = size;
+  for (int d = 0; d < s->rank; d++)
+    if (whole.stride[d] > whole.stride[dim])
+      s->stride[d] /= n;
+  s->layout = l;
+  return true;
 }

@@ -24,6 +24,13 @@ struct sw_span *sw_loop_spans(struct sw_arena *arena, const struct sw_program *p
 int sw_common_levels(const struct sw_op *a, const struct sw_op *b);
 /* The op in front of which something runs that is in the `inside` outermost loops around `op` (number `index`) only. */
 int sw_entrance(const struct sw_program *p, const struct sw_span *span, const struct sw_op *op, int inside, int index);
+/* The host dim that a step in host memory leads along, -1: none. */
+int sw_dim_of_step(const struct sw_storage *s, int64_t step);
+/* Makes a dense tensor n times shorter along a host dim, its layout with it; false when the layout has no such part, as
+ * when it would end inside a stick. [1024,4096] in [64,1024,64], 2 tiles of rows, 4 of columns: [512,1024] in
+ * [16,512,64] / [64,1024,1]. */
+bool sw_shorten(struct sw_arena *arena, struct sw_storage *s, int dim, int64_t n);
+
 /* Makes an op that does not move run in the first n loops around another one. */
 void sw_enter_loops(struct sw_op *op, const struct sw_op *like, int n);
 

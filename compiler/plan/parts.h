@@ -10,6 +10,9 @@ static inline struct sw_op_plan *plan_of(const struct sw_program *p, int op)
   return (struct sw_op_plan *)p->ops.v[op].plan;
 }
 
+/* Option tile: ops that have a named dim run in a counted loop over tiles of it. */
+enum sw_rc sw_tile_given(struct sw_job *job, const struct sw_options *o, struct sw_program *p);
+
 /* Ops around buffers that are too large for the scratchpads become one op a tile (profile best). */
 void sw_tile(struct sw_job *job, const struct sw_options *o, struct sw_program *p);
 

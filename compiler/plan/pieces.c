@@ -3,9 +3,12 @@
  *
  * Splits must divide, so a prime number of sticks can't be cut at all. The lm_head of a model with 49159 words has 769
  * sticks of weights, 402 MB: one core would have to address them all. Its first 768 sticks (24 for each of 32 cores)
- * and the last one are two ops, and each fits. */
+ * and the last one are two ops, and each fits.
+ *
+ * In profile best what has no form as a whole is done stick by stick, if the pieces have one. */
+#include "compiler/layout/normal.h"
 #include "compiler/plan/division.h"
-#include "compiler/plan/loops.h"
+#include "compiler/plan/given_tiles.h"
 #include "compiler/plan/parts.h"
 
 #include "base/options.h"
@@ -20,6 +23,8 @@ struct cutter {
   struct pieces {
     int first, n;
   } *more; /* by op: the ops that do the rest of its work */
+  struct sw_nest *nest; /* by op: the loop that the reference makes of its pieces, and a copy behind it */
+  bool any_nest;
 };
 
 static bool is_large(const struct sw_program *p, const struct sw_op *op)
@@ -116,6 +121,11 @@ static void cut(struct cutter *c, struct sw_job *job, int i)
       struct sw_op first = piece_of(&op, l, 0, z.each), rest = piece_of(&op, l, z.n * z.each, z.rest);
       if (divide(c, &first) != SW_OK || (z.rest && divide(c, &rest) != SW_OK))
         continue;
+      if (c->o->profile == SW_PROFILE_TORCH_SPYRE && n > 1 && !z.rest && op.role == SW_ROLE_PLAIN) {
+        c->nest[i] = (struct sw_nest){.n = 1, .loop = {c->p->n_loops++}, .cut = {l}, .count = {n}};
+        c->any_nest = true;
+        return;
+      }
       bool in_loop = n > 1 && put_in_loop(c->p, &first, l, n);
       c->p->ops.v[i] = first;
       c->more[i].first = c->p->ops.n;
@@ -127,6 +137,34 @@ static void cut(struct cutter *c, struct sw_job *job, int i)
       }
       return;
     }
+}
+
+/* Cuts op i along a loop into sticks, tile by tile, if each of them has a form where the whole has none: every second row of
+ * an odd number of rows can be written down within one tile only. */
+static void cut_into_sticks(struct cutter *c, struct sw_job *job, int i)
+{
+  enum { MAX_TILES = 64 };
+  const struct sw_op op = c->p->ops.v[i];
+  sw_work_of(&c->quiet, c->o, c->p, &op, c->w);
+  for (int l = 0; l < op.n_written; l++) {
+    int64_t each = c->w->var[l].eps, n = each ? op.range[l] / each : 0;
+    bool all = n > 1 && n <= MAX_TILES && op.range[l] % each == 0;
+    for (int64_t k = 0; k < n && all; k++) {
+      struct sw_op piece = piece_of(&op, l, k * each, each);
+      all = sw_op_has_form(c->quiet.arena, c->p, &piece);
+    }
+    if (!all)
+      continue;
+    c->p->ops.v[i] = piece_of(&op, l, 0, each);
+    c->more[i].first = c->p->ops.n;
+    for (int64_t k = 1; k < n; k++) {
+      struct sw_op *more = SW_PUSH(job->arena, &c->p->ops);
+      *more = piece_of(&op, l, k * each, each);
+      more->name = sw_arena_printf(job->arena, "%s/piece%d", op.name, (int)k + 1);
+      c->more[i].n++;
+    }
+    return;
+  }
 }
 
 /* The other pieces of an op run right behind its first one. */
@@ -149,11 +187,22 @@ enum sw_rc sw_cut_pieces(struct sw_job *job, const struct sw_options *o, struct 
   int n = p->ops.n;
   c.w = SW_NEW(scratch, struct sw_work);
   c.more = SW_NEW_N(scratch, struct pieces, n);
+  c.nest = SW_NEW_N(scratch, struct sw_nest, n);
   for (int i = 0; i < n; i++)
-    if (is_large(p, &p->ops.v[i]) && divide(&c, &p->ops.v[i]) == SW_LIMIT && can_be_cut(c.w))
+    if (o->profile == SW_PROFILE_BEST && !sw_op_has_form(scratch, p, &p->ops.v[i]))
+      cut_into_sticks(&c, job, i);
+    else if (is_large(p, &p->ops.v[i]) && divide(&c, &p->ops.v[i]) == SW_LIMIT && can_be_cut(c.w))
       cut(&c, job, i);
   if (p->ops.n > n)
     insert_steps(job, &c);
+  enum sw_rc rc = SW_OK;
+  if (c.any_nest) {
+    struct sw_tiling t = {.job = job, .o = o, .p = p, .scratch = scratch};
+    t.nest = SW_NEW_N(scratch, struct sw_nest, p->ops.n);
+    memcpy(t.nest, c.nest, sizeof *c.nest * (size_t)n);
+    memcpy(&t.steps, &p->steps, sizeof t.steps);
+    rc = sw_apply_tiles(&t);
+  }
   sw_arena_free(scratch);
-  return SW_OK;
+  return rc;
 }

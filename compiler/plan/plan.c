@@ -27,10 +27,28 @@ static enum sw_rc check_given_splits(struct sw_job *job, const struct sw_options
   return SW_OK;
 }
 
+/* A size stays dynamic only where every op can keep it, as in the reference, which has no plan for others. There all loops
+ * run to the maximum, and every size will do, not only those that cores can share out. */
+static void fix_rows(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_work *w)
+{
+  bool *fixed = SW_NEW_N(job->arena, bool, p->graph->dims.n + 1);
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = 0; i < p->ops.n; i++) {
+      struct sw_op *op = &p->ops.v[i];
+      int dim = p->storages.v[op->out.storage].dynamic;
+      if (pass && fixed[dim])
+        op->row_loop = 0;
+      else if (!pass && op->row_loop && sw_work_of(job, o, p, op, w) == SW_OK && !w->dynamic_loop)
+        fixed[dim] = true;
+    }
+}
+
 enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, struct sw_program *p)
 {
   enum sw_rc worst = check_given_splits(job, o, p);
   struct sw_work *w = SW_NEW(job->arena, struct sw_work);
+  if (p->graph && p->graph->dims.n)
+    fix_rows(job, o, p, w);
   for (int i = 0; i < p->ops.n; i++) {
     struct sw_op *op = &p->ops.v[i];
     struct sw_op_plan *plan = SW_NEW(job->arena, struct sw_op_plan);
@@ -53,20 +71,10 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
   return worst;
 }
 
-/* An option that would do nothing is refused, not ignored. */
-static enum sw_rc refuse_given_tiles(struct sw_job *job, const struct sw_options *o)
-{
-  if (!o->tile.n)
-    return SW_OK;
-  sw_fault(job, SW_UNSUPPORTED, "option tile: tiles can't be given by hand (%s)", o->tile.v[0])->advice =
-      "leave it out: profile best tiles what is too large for the scratchpads";
-  return SW_UNSUPPORTED;
-}
-
 enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
 {
   struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
-  SW_TRY(refuse_given_tiles(job, o));
+  SW_TRY(sw_tile_given(job, o, p));
   if (o->profile == SW_PROFILE_BEST && o->lx)
     sw_tile(job, o, p);
   SW_TRY(sw_cut_pieces(job, o, p));

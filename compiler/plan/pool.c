@@ -1,10 +1,11 @@
 /* Pools: storages that live inside one kernel share one region of HBM (scratchpad.md section 10).
  *
  * Profile torch-spyre repeats the reference's allocator: in order of birth, the first free block that is large enough,
- * blocks freed only before the step, never merged. Profile best packs the same storages as low as it can
+ * blocks freed only before the step, never merged; a counted loop is one step. Profile best packs the same storages as low as it can
  * (solver/place). In both a block that is read at a step is not written at that step: cores do not wait for each other
  * inside an op. */
 #include "compiler/plan/liveness.h"
+#include "compiler/plan/loops.h"
 #include "compiler/plan/scratchpad.h"
 
 #include "base/options.h"
@@ -187,6 +188,24 @@ static int by_birth(const void *a, const void *b)
                                 : x->write - y->write;
 }
 
+/* The reference sees a loop as one step. */
+static struct sw_life *in_whole_loops(struct sw_arena *arena, const struct sw_program *p, const struct sw_life *lives)
+{
+  struct sw_life *whole = sw_arena_copy(arena, lives, (size_t)p->storages.n, sizeof *lives);
+  const struct sw_span *span = sw_loop_spans(arena, p);
+  for (int s = 0; s < p->storages.n; s++)
+    for (int t = 0; t < whole[s].n; t++) {
+      const struct sw_op *op = &p->ops.v[whole[s].touch[t].op];
+      if (!op->n_levels)
+        continue;
+      const struct sw_span *loop = &span[op->level[0].loop];
+      whole[s].carried = true;
+      whole[s].first = loop->first < whole[s].first ? loop->first : whole[s].first;
+      whole[s].last = loop->last > whole[s].last ? loop->last : whole[s].last;
+    }
+  return whole;
+}
+
 enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,
                          const struct sw_life *lives, struct sw_plan *plan)
 {
@@ -194,6 +213,8 @@ enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const s
     return SW_OK;
   struct sw_arena *arena = sw_arena_new(job->arena, SIZE_MAX);
   SW_VEC(struct tenant) all = {0};
+  if (o->profile == SW_PROFILE_TORCH_SPYRE && p->n_loops)
+    lives = in_whole_loops(arena, p, lives);
   for (int s = 0; s < p->storages.n; s++)
     if (is_candidate(&p->storages.v[s], &lives[s]))
       *SW_PUSH(arena, &all) = (struct tenant){s, lives[s].kernel, lives[s].first, lives[s].touch[0].tick};

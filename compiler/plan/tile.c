@@ -114,7 +114,7 @@ static void look(struct tiler *t)
 
 static bool is_plain(const struct sw_op *op)
 {
-  bool plain = op->op != SW_OP_RESTICKIFY && op->role == SW_ROLE_PLAIN && op->out.index_input < 0;
+  bool plain = !op->n_levels && op->op != SW_OP_RESTICKIFY && op->role == SW_ROLE_PLAIN && op->out.index_input < 0;
   for (int i = 0; i < op->n_in; i++)
     plain &= op->in[i].index_input < 0 && op->in[i].storage != op->out.storage;
   return plain;
@@ -397,32 +397,6 @@ static int choose_loop(struct tiler *t, int64_t *n_tiles)
 
 /* -- the tiles -- */
 
-/* The part of a buffer for one tile: dense, its tiled dim n times shorter. */
-static bool shorten(struct sw_arena *a, struct sw_storage *s, int dim, int64_t n)
-{
-  const struct sw_storage whole = *s;
-  struct sw_layout *l = SW_NEW(a, struct sw_layout);
-  *l = *s->layout;
-  s->size[dim] /= n;
-  for (int d = 0; d < s->rank; d++)
-    if (whole.stride[d] > whole.stride[dim])
-      s->stride[d] /= n;
-  bool found = false;
-  for (int j = 0; j < l->rank; j++) {
-    int64_t step = whole.layout->stride_map[j];
-    if (step == whole.stride[dim] && l->device_size[j] == whole.size[dim]) {
-      l->device_size[j] /= n;
-      found = true;
-    } else if (step > whole.stride[dim] * whole.size[dim] - 1) {
-      if (step % n)
-        return false;
-      l->stride_map[j] = step / n;
-    }
-  }
-  s->layout = l;
-  return found;
-}
-
 /* One op of one tile: inside accesses walk the smaller buffers, outside ones a slice. */
 static struct sw_op op_of_tile(const struct tiler *t, const struct sw_op *whole, int loop, int64_t tile, int64_t n)
 {
@@ -483,7 +457,7 @@ static bool prepare(struct tiler *t, int64_t n)
       continue;
     t->shorter[s] = t->p->storages.v[s];
     t->storage_of[s] = s;
-    if (!shorten(t->job->arena, &t->shorter[s], t->storage[s].dim, n))
+    if (!sw_shorten(t->job->arena, &t->shorter[s], t->storage[s].dim, n))
       return false;
   }
   for (int i = 0; i < t->group.n; i++) {

@@ -86,20 +86,22 @@ static bool cuts_a_reduction(const struct sw_work *w, const int64_t *split)
  * outside the cost model. */
 static void collect(struct together *g, const struct sw_work *w, const int64_t *own, struct op_choices *c)
 {
+  struct sw_division found[MAX_CHOICES] = {0};
+  struct sw_arena *scratch = sw_arena_new(g->scratch, 0); /* a menu has many entries, few are kept */
   struct sw_menu menu = {0};
   int64_t own_cores = sw_split_product(own, w->n_vars);
-  c->division = SW_NEW_N(g->scratch, struct sw_division, MAX_CHOICES);
-  memcpy(c->division[c->n++].split, own, sizeof c->division->split);
+  memcpy(found[c->n++].split, own, sizeof found->split);
   bool fixed = w->n_hints || (w->kind == SW_WORK_MATMUL && sw_matmul_cost(w, own) < 0) || w->kind == SW_WORK_MATMUL_FP8;
-  if (fixed || sw_work_menu(g->job, g->scratch, w, &menu) != SW_OK)
-    return;
-  for (int64_t cores = w->cores; cores * 2 > own_cores; cores--)
+  bool has_menu = !fixed && sw_work_menu(g->job, scratch, w, &menu) == SW_OK;
+  for (int64_t cores = w->cores; has_menu && cores * 2 > own_cores; cores--)
     for (int i = 0; i < menu.divisions.n && c->n < MAX_CHOICES; i++) {
       const int64_t *split = menu.divisions.v[i].split;
       if (sw_split_product(split, w->n_vars) == cores && !cuts_a_reduction(w, split) &&
           memcmp(split, own, sizeof *own * (size_t)w->n_vars) != 0)
-        c->division[c->n++] = menu.divisions.v[i];
+        found[c->n++] = menu.divisions.v[i];
     }
+  sw_arena_free(scratch);
+  c->division = sw_arena_copy(g->scratch, found, (size_t)c->n, sizeof *found);
 }
 
 /* Conversions read memory, and so do gathers and their row numbers. */
@@ -144,7 +146,7 @@ static enum sw_rc add_op(struct together *g, int index, struct sw_work *w)
 static void add_pair(struct together *g, int buffer, const int *part, int n_parts, const struct op_choices *c,
                      const int *part_of_choice)
 {
-  int64_t *table = SW_NEW_N(g->scratch, int64_t, (n_parts + 1) * c->n);
+  int64_t table[(MAX_CHOICES + 1) * MAX_CHOICES] = {0};
   for (int v = 0; v < n_parts; v++)
     for (int i = 0; i < c->n; i++)
       table[v * c->n + i] = part_of_choice[i] == part[v] ? 0 : SW_ASSIGN_INF;

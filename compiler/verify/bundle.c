@@ -386,10 +386,11 @@ static struct run *begin(struct sw_job *job, const struct sim_files *files)
   return r;
 }
 
-enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, const struct sim_argument *args,
-                          int n_args)
+enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, int64_t lx_bytes,
+                          const struct sim_argument *args, int n_args)
 {
   struct run *r = begin(job, files);
+  r->card.lx_bytes = (size_t)lx_bytes;
   struct sw_arena *scratch = sw_arena_new(job->arena, 0); /* pool and scratchpads of this bundle */
   r->card.hbm = SW_NEW_N(job->arena, struct sim_memory *, n_args + 1);
   r->card.scratch = scratch;

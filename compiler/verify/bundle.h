@@ -16,9 +16,11 @@ struct sim_files {
   void *ctx;
 };
 
-/* `args` in the order of the function's parameters. */
-enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, const struct sim_argument *args,
-                          int n_args);
+/* `args` in the order of the function's parameters. lx_bytes: of a scratchpad what the plan may use, at most
+ * SIM_LX_BYTES. */
+enum { SIM_LX_BYTES = (2 << 20) - (64 << 10) };
+enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, int64_t lx_bytes,
+                          const struct sim_argument *args, int n_args);
 
 /* Reads all of a bundle and checks what needs no data: its statements, the form and structure of its files, and that each
  * execute passes the symbols that its file names. *n_files: how many files there are. */

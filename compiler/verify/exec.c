@@ -507,6 +507,62 @@ static bool is_joint(enum sim_kind kind)
   return kind == SIM_SHUFFLE || kind == SIM_REDUCE || kind == SIM_MATMUL || kind == SIM_EXX2;
 }
 
+/* First and last byte of a view. */
+static void range_of(const struct sim_view *v, int64_t *first, int64_t *last)
+{
+  *first = INT64_MAX;
+  *last = -1;
+  for (int64_t k = 0; k < v->n; k++) {
+    if (v->at[k] < 0)
+      continue;
+    *first = v->at[k] < *first ? v->at[k] : *first;
+    *last = v->at[k] + v->bytes - 1 > *last ? v->at[k] + v->bytes - 1 : *last;
+  }
+}
+
+static int by_number(const void *a, const void *b)
+{
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static bool share_bytes(struct sw_arena *arena, const struct sim_view *v, const struct sim_view *w)
+{
+  struct sw_arena *a = sw_arena_new(arena, 0);
+  int64_t *x = sw_arena_copy(a, v->at, (size_t)v->n, sizeof *x), *y = sw_arena_copy(a, w->at, (size_t)w->n, sizeof *y);
+  bool found = false;
+  qsort(x, (size_t)v->n, sizeof *x, by_number);
+  qsort(y, (size_t)w->n, sizeof *y, by_number);
+  for (int64_t i = 0, k = 0; i < v->n && k < w->n && !found;) {
+    found = x[i] >= 0 && y[k] >= 0 && x[i] < y[k] + w->bytes && y[k] < x[i] + v->bytes;
+    *(x[i] < y[k] ? &i : &k) += 1;
+  }
+  sw_arena_free(a);
+  return found;
+}
+
+/* A core takes the elements of an op in no order either: what it writes over must be the very elements that it makes the new
+ * ones of, one by one. Gives the operand for which that is not so, or -1. */
+static int overwritten(struct sim_exec *x, bool one_by_one)
+{
+  const struct dsc *d = x->d;
+  const struct sim_view *out = &x->view[d->out];
+  int64_t first, last, out_first, out_last;
+  range_of(out, &out_first, &out_last);
+  for (int i = 0; i < d->n_tensors; i++) {
+    const struct sim_view *v = &x->view[i];
+    if (i == d->out || v->memory != out->memory)
+      continue;
+    range_of(v, &first, &last);
+    if (last < out_first || out_last < first ||
+        (one_by_one && v->n == out->n && !memcmp(v->at, out->at, sizeof *v->at * (size_t)v->n)))
+      continue;
+    if (share_bytes(x->core_arena, v, out))
+      return i;
+  }
+  return -1;
+}
+
 /* An op whose dims have the sizes of this run: `N_` is the largest one and what memory is laid out for, a core does its
  * part of the size. False after a fault. */
 static bool take_sizes(struct sw_job *job, const struct dsc *d, const struct sim_symbols *symbols, struct dsc *now)
@@ -535,6 +591,7 @@ enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct d
 {
   const struct sim_function *how = sim_function_find(d->fn);
   struct dsc now;
+  int lost = -1;
   if (!how) {
     sw_fault(job, SW_UNSUPPORTED, "op %s is not simulated", d->fn)->source = d->file;
     return SW_UNSUPPORTED;
@@ -554,6 +611,8 @@ enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct d
     sim_enter(&x, c);
     if (x.rc == SW_OK)
       sim_check_addresses(&x, first_base);
+    if (x.rc == SW_OK && lost < 0)
+      lost = overwritten(&x, how->kind == SIM_POINTWISE || how->kind == SIM_MOVE);
     if (x.rc == SW_OK && !is_joint(how->kind))
       run_core(&x, how);
   }
@@ -561,6 +620,8 @@ enum sw_rc sim_execute(struct sw_job *job, struct sim_card *card, const struct d
     run_shuffle(&x);
   else if (x.rc == SW_OK && is_joint(how->kind))
     run_reduction(&x, how);
+  if (x.rc == SW_OK && lost >= 0) /* what cores do to each other is told first */
+    sim_wrong(&x, lost, "the op writes over it while it still reads it");
   sw_arena_free(x.arena);
   return x.rc;
 }

@@ -13,6 +13,7 @@ struct sim_card {
   const struct sim_memory *pool; /* one of them, or NULL */
   struct sim_memory *lx[DSC_MAX_CORES]; /* made when a core first uses its own */
   struct sw_arena *scratch;             /* for them */
+  size_t lx_bytes;                      /* of each */
   bool is_dl16;                         /* as the memory of the arguments */
   uint32_t n_executes;
 };

@@ -34,6 +34,7 @@ struct rt {
   const char *bundle; /* folder of the one that runs */
   bool is_dl16;
   struct sim_sizes sizes;
+  int64_t lx_bytes;
 };
 
 static void wrong(struct rt *r, const char *where, const char *what)
@@ -126,6 +127,10 @@ struct rt *rt_open(struct sw_job *job, const struct sim_files *files, const stru
   const char *format = json_string_value(json_object_get(r->manifest, "format"));
   if (!format || strcmp(format, "stickwright.manifest/1"))
     wrong(r, "format", "stickwright.manifest/1 expected");
+  const json_t *lx = json_object_get(r->manifest, "lx_bytes");
+  r->lx_bytes = lx ? json_integer_value(lx) : SIM_LX_BYTES;
+  if (r->lx_bytes < 0 || r->lx_bytes > SIM_LX_BYTES)
+    wrong(r, "lx_bytes", "more than a scratchpad has");
   if (!sim_read_sizes(job, r->manifest, &r->sizes))
     return NULL;
   size_t i;
@@ -361,7 +366,7 @@ static enum sw_rc launch(struct rt *r, const json_t *step)
       return SW_DIFFERENT;
     }
   struct sim_files files = {bundle_file, r};
-  return sim_run_bundle(r->job, &files, args, n_args);
+  return sim_run_bundle(r->job, &files, r->lx_bytes, args, n_args);
 }
 
 /* A view's buffer with its host storage up to date. */

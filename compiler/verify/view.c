@@ -60,18 +60,21 @@ static int64_t slot_start(const struct sim_exec *x, const struct sim_view *v, in
   return (t->has_own ? t->own_slot[x->core][dim] : x->d->slot[x->core][dim]) * v->count[dim];
 }
 
+enum { STICK = 128 }; /* bytes that memory moves at a time */
+
 /* Address of the core's first element. */
 static void locate(struct sim_exec *x, int number)
 {
   struct sim_view *v = &x->view[number];
   int64_t start = v->t->start[x->core];
   if (v->t->is_lx) {
-    enum { LX_BYTES = 2 << 20 };
     struct sim_memory **lx = &x->card->lx[x->core];
-    *lx = *lx ? *lx : sim_memory_new(x->card->scratch, "LX", LX_BYTES, false);
+    *lx = *lx ? *lx : sim_memory_new(x->card->scratch, "LX", x->card->lx_bytes, false);
     (*lx)->is_dl16 = x->card->is_dl16;
     v->memory = *lx;
     v->base = start;
+    if (start % STICK)
+      sim_wrong(x, number, "it does not start at a stick");
     return;
   }
   for (int i = 0; i < x->symbols->n; i++)
@@ -83,6 +86,8 @@ static void locate(struct sim_exec *x, int number)
       }
       v->memory = x->card->hbm[space];
       v->base = address - ((space + 1) << SIM_SPACE_BITS);
+      if (v->base % STICK)
+        sim_wrong(x, number, "it does not start at a stick");
       return;
     }
   sim_wrong(x, number, "its start address is a symbol that was not passed");

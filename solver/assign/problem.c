@@ -30,14 +30,17 @@ int sw_assign_add_table(struct sw_assign_problem *p, int rows, int cols, const i
 {
   /* The key is the shape and the costs. */
   size_t n = (size_t)rows * (size_t)cols;
-  int64_t few[64], *key = n + 1 <= 64 ? few : SW_NEW_N(p->arena, int64_t, n + 1);
+  struct sw_arena *scratch = n + 1 <= 64 ? NULL : sw_arena_new(p->arena, 0);
+  int64_t few[64], *key = scratch ? SW_NEW_N(scratch, int64_t, n + 1) : few;
   key[0] = (int64_t)rows << 32 | cols;
   if (n)
     memcpy(key + 1, cost, n * sizeof *cost);
   int64_t was = sw_map_get(&p->table_ids, key, (n + 1) * sizeof *key);
+  if (was < 0)
+    sw_map_set(&p->table_ids, key, (n + 1) * sizeof *key, p->tables.n);
+  sw_arena_free(scratch);
   if (was >= 0)
     return (int)was;
-  sw_map_set(&p->table_ids, key, (n + 1) * sizeof *key, p->tables.n);
   struct sw_assign_table *t = SW_PUSH(p->arena, &p->tables);
   t->rows = rows;
   t->cols = cols;

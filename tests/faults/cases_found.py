@@ -114,4 +114,18 @@ CASES = [
          %e : f16[128,64] strides=[1,0] = aten.expand(%x, [128, 64])
          %y : f16[128,64] = aten.layer_norm(%e, [64], None, None, 1.0)
          return %y""", status="optimal"),
+    Case("SW-34", "a sum over rows that are one number each: its operand has no stick, its result has", """
+         %x : f16[96,5,1] = input
+         %e : f16[96,5,16] strides=[5,1,0] = aten.expand(%x, [96, 5, 16])
+         %y : f16[96,16] = aten.sum.dim_IntList(%e, [1], False)
+         %z : f16[96,1,16] = aten.amax(%e, [1], True)
+         return %y, %z""", status="optimal"),
+    Case("SW-34", "the same along two dims, and of one number for all", """
+         %x : f16[96,5,1,1] = input
+         %e : f16[96,5,3,16] strides=[5,1,0,0] = aten.expand(%x, [96, 5, 3, 16])
+         %y : f16[96,3,16] = aten.sum.dim_IntList(%e, [1], False)
+         %s : f16[] = input
+         %f : f16[5,16] strides=[0,0] = aten.expand(%s, [5, 16])
+         %z : f16[16] = aten.sum.dim_IntList(%f, [0], False)
+         return %y, %z""", status="optimal"),
 ]

@@ -1,5 +1,5 @@
 """Sections E to H: work division, tiles, memory, descriptors and the solver as a product."""
-import json
+import json, re
 
 from case import Case, inputs, leaves, same_files
 from cases_layout import TIE, pairs_and_tree
@@ -88,6 +88,14 @@ def pools(run):
     return bad
 
 
+def moves(run, steps, turns):
+    """Bytes that the tensors of the ops in loops move on by in a turn, in order."""
+    inside = [s for s in run.specs() if s["turns"] > 1]
+    found = [2 * sum(int(k) for k in re.findall(r"floor\((\d+)\*", a.get("device_tile_advance_expr") or "")) for s in inside for a in s["args"]]
+    return ([] if found == steps else [f"bytes per turn {found}, expected {steps}"]) + \
+        ([] if {s["turns"] for s in inside} == {turns} else ["other turns"])
+
+
 def stands_alone(run):
     return pools(run) + ([] if place_of(run, "c") == "hbm" else ["c is written in one kernel and read in another, but lies in the pool"])
 
@@ -115,8 +123,29 @@ CASES = [
          %m : f16[2,64]     = aten.amax(%s,[-1])
          %o : f16[2,64,64]  = aten.bmm(%s,%v)
          return %m,%o""", status="optimal", cost=0),
-    *[Case(n, "a user's tile count is refused, not passed over", add("1,20,16,64"), "--tile", "1=20", one_profile=True, status="unsupported",
-           says=["tile"]) for n in ("BR-40",)],
+    Case("BR-39", "and in two tiles", add("1,1,1,805306368"), "--cores", "4", "--tile", "a:3=2", execute=False, one_profile=True, status="optimal",
+         check=counts_fit),
+    Case("BR-40", "in a loop of 20 tiles, each 1024 elements further on", add("1,20,16,64"), "--tile", "a:1=20", one_profile=True, status="optimal",
+         check=lambda r: moves(r, [2048, 2048, 2048], 20)),
+    Case("BR-41", "in tiles of two sticks: only the input moves", """
+         %x : f16[64,512] = input
+         %y : f16[64] = aten.amin(%x,[-1])
+         return %y""", "--tile", "x:1=4", one_profile=True, status="optimal",
+         check=lambda r: moves(r, [16384, 0, 0, 0, 0], 4)),
+    Case("BR-42", "two blocks of rows in a loop: the second one starts at byte 65536", """
+         %x : f16[1024,4096] = input
+         %y : f16[1024,4096] = aten.relu(%x)
+         return %y""", "--tile", "x:0=2", execute=False, one_profile=True, status="optimal",
+         check=lambda r: moves(r, [65536, 65536], 2) + ([] if r.specs()[0]["args"][0]["device_size"] == [64, 1024, 64] else ["the buffer shrank"])),
+    Case("BR-43", "in four tiles of the key dim, each reduction with its own accumulator", """
+         %s : f16[2,64,256] = input
+         %v : f16[2,256,64] = input
+         %m : f16[2,64]     = aten.amax(%s,[-1])
+         %o : f16[2,64,64]  = aten.bmm(%s,%v)
+         return %m,%o""", "--tile", "s:2=4", one_profile=True, status="optimal",
+         check=lambda r: [] if sum(s["turns"] == 4 for s in r.specs()) == 4 else ["the loop has not two reductions and two combinations"]),
+    Case("BR-40", "a dim that is no tensor's is refused, not passed over", add("1,20,16,64"), "--tile", "1=20", one_profile=True,
+         status="usage", says=["tile"]),
     Case("BR-44", "LX holds what one core has of a tensor: 1 MiB of 32", """
          %x : f16[4096,4096] = input
          %r : f16[4096,4096] = aten.relu(%x)

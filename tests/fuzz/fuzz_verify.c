@@ -54,7 +54,7 @@ static void run(struct fuzz *f)
     memset(args[i].memory->defined, 1, ARGUMENT_BYTES);
     memset(args[i].memory->bytes, 0, ARGUMENT_BYTES);
   }
-  sim_run_bundle(&f->job, &(struct sim_files){read_piece, &pieces}, args, N_ARGUMENTS);
+  sim_run_bundle(&f->job, &(struct sim_files){read_piece, &pieces}, SIM_LX_BYTES, args, N_ARGUMENTS);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -121,7 +121,7 @@ CAT = """%a : f16[1,30] = input
 %y : f16[1,80] = aten.cat([%m, %n], -1)
 return %y
 """
-# 8 rows by 3 experts: three products and two choices, no gather of 8 matrices.
+# 8 rows by 3 experts: three products and three choices, no gather of 8 matrices.
 EXPERTS = """%w : f16[3,128,64] = parameter
 %rows : i64[8] = input
 %x : f16[8,64] = input
@@ -155,6 +155,17 @@ FP8 = """%x : f8e4m3[128,256] = input
 %t : f8e4m3[256,128] = aten.t(%w)
 %y : f16[128,128] = aten._scaled_mm(%x, %t, %s, %s, out_dtype=f16)
 return %y
+"""
+# (a + ib)(c + id) = ac - bd + i(ad + bc), on the even and odd columns of 8.
+COMPLEX = """%x : f32[4,8] = input
+%y : f32[4,8] = input
+%a : f32[4,4,2] = aten.view(%x, [4,4,2])
+%b : f32[4,4,2] = aten.view(%y, [4,4,2])
+%c : c64[4,4] = aten.view_as_complex(%a)
+%d : c64[4,4] = aten.view_as_complex(%b)
+%z : c64[4,4] = aten.mul.Tensor(%c, %d)
+%r : f32[4,4,2] = aten.view_as_real(%z)
+return %r
 """
 # 16 of 64 filters a group are no whole stick, and no layout of the filters has a group of its own on the stick.
 GROUPS = """%x : f16[1,32,8,8] = input
@@ -196,8 +207,11 @@ def rows_and_ends(t):
 
 
 def products(t):
-    best("experts", EXPERTS, t, [("batchmatmul", 3), ("where3", 2)], host=1)  # which row asks for which expert
+    best("experts", EXPERTS, t, [("batchmatmul", 3), ("where3", 3)], host=1)  # which row asks for which expert
     best("few", FEW, t, lacks=["where3"])
+    best("complex", COMPLEX, t, [("mul", 4), ("sub", 1), ("add", 1)])
+    _, _, r = compile_("complex_sum", COMPLEX.replace("mul.Tensor", "add.Tensor"), t)
+    check("complex sum", [f["detail"] for f in r["faults"]], ["aten.add.Tensor: the device has no complex numbers"])
     best("fp8", FP8, t, [("fp8todl16", 2), ("batchmatmul", 1)], ["batchmatmulfp8"])
 
 

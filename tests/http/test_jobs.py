@@ -5,6 +5,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import GOOD, TEXT, Daemon, chain, check, finish, problem, until
 
 LONG = chain(30000)
+TEXT_HEADER = {"Content-Type": "text/plain"}
 
 with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
     # a job from its beginning to its end
@@ -70,6 +71,28 @@ with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
     check("a listener hears of it", told[0].decode().endswith('{"state":"cancelled"}\n\n'), True)
     for j in waiting[1:] + [same]:
         check("the rest runs", d.wait(j, "done", "failed")["state"], "done")
+
+    # who goes away takes the work along, unless somebody else waits for it
+    clients = [d.connect() for _ in range(3)]
+    for c, cores in zip(clients, (20, 21, 21)):
+        c.request("POST", f"/compile?cores={cores}", LONG, TEXT_HEADER)
+    until("one runs, one waits", lambda: (d.metric("queue_running"), d.metric("queue_waiting")) == (1, 1))
+    clients[0].close()
+    clients[1].close()
+    until("the second runs", lambda: (d.metric("queue_running"), d.metric("queue_waiting")) == (1, 0))
+    third = d.job("/compile?cores=21", LONG, **TEXT)
+    check("it is in work for the third", d.wait(third, "running")["state"], "running")
+    clients[2].close()
+    d.ask("DELETE", third)
+    until("nobody is left", lambda: d.metric("queue_running") == 0)
+
+    # one client may not take all places
+    with Daemon("--workers", "1", "--client-queue", "2", "--drain-seconds", "1") as small:
+        small.wait(small.job("/compile", LONG, X_Client="one", **TEXT), "running")
+        for n in (1, 2):
+            small.job(f"/compile?cores={n}", GOOD, X_Client="one", **TEXT)
+        problem("its third", small.ask("POST", "/compile?cores=3", GOOD, X_Client="one", Prefer="respond-async", **TEXT), 503, "busy")
+        check("another's first", small.ask("POST", "/compile?cores=4", GOOD, X_Client="two", Prefer="respond-async", **TEXT)[0], 202)
 
     # done once
     misses = d.metric('solver_results_total{status="optimal"}')

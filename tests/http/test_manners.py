@@ -107,6 +107,7 @@ with Daemon("--body-mb", "1", "--header-seconds", "2", "--body-seconds", "3", "-
             400, "usage")
 
     # bodies
+    head = b"POST /compile HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
     s = raw(d, b"POST /compile HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5368709120\r\n\r\n")
     check("5 GiB announced", s.recv(12), b"HTTP/1.1 413")
     s.close()
@@ -132,13 +133,18 @@ with Daemon("--body-mb", "1", "--header-seconds", "2", "--body-seconds", "3", "-
         s.close()
     s = raw(d, b"POST /compile HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n" + bytes(10))
     s.close()  # an upload that ends early
+    start = time.monotonic()
+    for part in (b"GET /healthz HTTP/1.1\r\nHost: loc", head + b"half"):
+        s = raw(d, part)
+        s.shutdown(socket.SHUT_WR)
+        check("half a request of a client who has gone", (closed(s, 10), time.monotonic() - start < 3.8), (True, True))
+        s.close()
     s = raw(d, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: " + 200000 * b"y" + b"\r\n\r\n")
     check("too many headers", s.recv(12) in (b"HTTP/1.1 431", b"HTTP/1.1 413", b"HTTP/1.1 414", b""), True)
     s.close()
 
     # slow ones, all at the same time, while somebody else asks
     lines = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + bytes(1000)
-    head = b"POST /compile HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
     took = {}
     threads = [threading.Thread(target=lambda: took.update(headers=trickle(raw(d, b"", "127.0.0.3"), lines, 20))),
                threading.Thread(target=lambda: took.update(body=trickle(raw(d, head, "127.0.0.3"), 1000 * b"x", 20)))]

@@ -27,7 +27,7 @@ for ref in set(re.findall(r"'#/(components/\S+?)'", text)):
     kind, name = ref.split("/")[1:]
     check("there is " + ref, bool(re.search(rf"^  {kind}:\n(    .*\n|\n)*?    {name}:", text, re.M)), True)
 
-help_text = subprocess.run([SW, "help", "compile"], capture_output=True, text=True).stdout
+help_text = subprocess.run([SW, "help", "compile"], capture_output=True, text=True).stdout.split("\noptions:\n")[1]
 for path in "/compile", "/compare":
     for option in re.findall(r"^  --(\S+)", help_text, re.M):
         check(f"option {option} of {path}", f"parameters/option-{option}'" in operations["POST", path]

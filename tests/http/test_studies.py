@@ -100,7 +100,7 @@ with tempfile.TemporaryDirectory() as name:
         p = d.wait(wrong, "failed", "done")["problem"]
         check("a wrong spec", (p["status"], p["type"], len(p["errors"])), (422, "/problems/usage", 3))
         for n in TABLES:
-            problem("no table of it", d.ask("GET", f"{wrong}/{n}"), 404, "not-found")
+            problem("no table of it", d.ask("GET", f"{wrong}/{n}"), 409, "not-done")
         for what, b, slug in (("no graphs", archive(SPEC, {}), "usage"), ("no archive", b"PK", "bad-input"),
                               ("no JSON", b"{]", "bad-input"), ("a line break", json.dumps({**inline, "graphs": {"a\nb": "x"}}).encode(), "usage")):
             p = d.wait(post(d, b, **(ZIP if b[:2] == b"PK" else JSON)), "failed", "done")["problem"]
@@ -121,7 +121,7 @@ with tempfile.TemporaryDirectory() as name:
         until("a run is in a worker", lambda: d.metric("queue_running") == 1)
         check("a compile beside it", d.ask("POST", "/compile?cores=3", GOOD, **TEXT)[0], 200)
         check("one worker is free", d.state(study)["state"], "running")
-        problem("no table yet", d.ask("GET", study + "/study.csv"), 404, "not-found")
+        problem("no table yet", d.ask("GET", study + "/study.csv"), 409, "not-done")
         check("cancel", json.loads(d.ask("DELETE", study)[2])["state"], "cancelled")
         check("cancel again", json.loads(d.ask("DELETE", study)[2])["state"], "cancelled")
         check("its work goes too", until("queue is empty", lambda: d.metric("queue_running") + d.metric("queue_waiting") == 0), True)
@@ -129,23 +129,27 @@ with tempfile.TemporaryDirectory() as name:
         check("exit code", d.stop(), 0)
 
     # limits
-    with Daemon("--workers", "1", "--study-runs", "39", "--study-mb", "3", "--studies", "2", "--compile-seconds", "1") as d:
+    with Daemon("--workers", "1", "--study-runs", "39", "--study-mb", "3", "--studies", "2") as d:
         p = d.wait(post(d, body, **ZIP), "failed", "done")["problem"]
         check("too many runs", (p["status"], p["errors"][0]["value"], p["errors"][0]["limit"]), (413, 40, 39))
         padded = {**GRAPHS, "g/softmax_block.pt2": b"\0" * (3 << 20)}
         p = d.wait(post(d, archive(SPEC, padded), **ZIP), "failed", "done")["problem"]
         check("too many bytes", (p["status"], "3 MB" in p["detail"]), (413, True))
-        slow = {**SPEC, "graphs": {"slow.graph": chain(30000).decode(), "good.graph": GOOD.decode()}, "options": [{}]}
-        late = d.wait(post(d, json.dumps(slow).encode(), **JSON), "done", "failed")
-        status = [r["status"] for r in csv.DictReader(io.StringIO(d.ask("GET", late["tables"][0])[2].decode()))]
-        check("a run over its time is a row", status[:1] + status[4:5], ["deadline", "optimal"])
+        ended = d.wait(post(d, b"{}", **JSON), "failed")
         first = post(d, json.dumps({**long, "name": "first"}).encode(), **JSON)
         second = post(d, json.dumps({**long, "name": "second"}).encode(), **JSON)
         problem("no third", d.ask("POST", "/studies", b"{}", **JSON), 503, "busy")
-        check("ended ones went", until("it goes", lambda: d.ask("GET", f"/studies/{late['id']}")[0] == 404), True)
+        check("ended ones went", until("it goes", lambda: d.ask("GET", f"/studies/{ended['id']}")[0] == 404), True)
         for s in (first, second):
             d.ask("DELETE", s)
         check("exit code", d.stop(), 0)
+
+    with Daemon("--compile-seconds", "5") as d:
+        slow = {"format": "stickwright.study/1", "name": "slow", "solvers": ["ilp"],
+                "graphs": {"slow.graph": chain(300000).decode(), "good.graph": GOOD.decode()}}
+        late = d.wait(post(d, json.dumps(slow).encode(), **JSON), "done", "failed")
+        status = [r["status"] for r in csv.DictReader(io.StringIO(d.ask("GET", late["tables"][0])[2].decode()))]
+        check("a run over its time is a row", status, ["deadline", "optimal"])
 
     # a store: ended studies are there after a restart; what runs goes on, also after kill -9
     store = str(t / "store.db")

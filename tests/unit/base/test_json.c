@@ -2,6 +2,9 @@
 
 #include "base/json.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void writer_has_fixed_format_and_ascii_text(void **state)
@@ -73,9 +76,63 @@ static void repeated_keys_and_broken_text_name_line_and_column(void **state)
   sw_arena_free(job.arena);
 }
 
+/* The shortest is what the fewest digits give that read back equal: tried one after the other. */
+static void reals_are_the_shortest_text_that_reads_back(void **state)
+{
+  (void)state;
+  double fixed[] = {0, -0.0, 0.1, 1e5, 123456, 1e15, 1e16, 1e17, 1.0 / 3, 2.5, 5e-324, 2.2250738585072014e-308,
+                    2.225073858507201e-308, 1.7976931348623157e308, 0.30000000000000004, 100, 1e22, 9007199254740993.0};
+  uint64_t seed = 1;
+  for (int k = 0; k < 20000; k++) {
+    double r;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    uint64_t bits = seed ^ seed >> 33;
+    memcpy(&r, &bits, sizeof r);
+    if (k % 3 == 1)
+      r = (double)(seed >> 40) / 1000; /* few digits */
+    if (k < (int)(sizeof fixed / sizeof fixed[0]))
+      r = fixed[k];
+    if (!isfinite(r))
+      continue;
+    char wanted[40], got[32];
+    for (int digits = 1; digits <= 17; digits++) {
+      snprintf(wanted, 32, "%.*g", digits, r);
+      if (strtod(wanted, NULL) == r)
+        break;
+    }
+    if (!strpbrk(wanted, ".en"))
+      strcat(wanted, ".0");
+    sw_real_text(got, r);
+    assert_string_equal(got, wanted);
+  }
+}
+
+static void integers_and_escapes_at_their_ends(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_buf b = {.arena = job.arena};
+  struct sw_jw w = {.out = &b, .indent = 2};
+  sw_jw_array(&w);
+  sw_jw_int(&w, INT64_MIN);
+  sw_jw_int(&w, 0);
+  sw_jw_ints(&w, (const int64_t[]){INT64_MAX, -1}, 2);
+  sw_jw_str(&w, "");
+  sw_jw_str(&w, "\"a\\b\"");
+  sw_jw_str(&w, "x\n\xc3\xa4y\x01");
+  sw_jw_object(&w);
+  sw_jw_end_object(&w);
+  sw_jw_end_array(&w);
+  assert_string_equal(b.p, "[\n  -9223372036854775808,\n  0,\n  [9223372036854775807, -1],\n  \"\",\n  \"\\\"a\\\\b\\\"\",\n"
+                           "  \"x\\n\\u00e4y\\u0001\",\n  {}\n]");
+  sw_arena_free(job.arena);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reals_are_the_shortest_text_that_reads_back),
+      cmocka_unit_test(integers_and_escapes_at_their_ends),
       cmocka_unit_test(writer_has_fixed_format_and_ascii_text),
       cmocka_unit_test(indented_writer_puts_one_member_a_line),
       cmocka_unit_test(deep_and_wide_documents_are_refused_before_parsing),

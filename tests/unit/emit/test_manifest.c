@@ -1,9 +1,12 @@
 #include "../unit.h"
 
+#include "base/options.h"
 #include "compiler/emit/emit.h"
 
 #include <math.h>
 #include <string.h>
+
+static const struct sw_options options = {.lx_bytes = 1625344};
 
 /* x + w * -inf, both [64,128], made up to have one of everything: kernel 0 multiplies, a host step takes the cumulative
  * sum of the left half, kernel 1 adds. */
@@ -105,9 +108,9 @@ static void the_manifest_names_buffers_steps_and_outputs(void **state)
   struct sw_plan *plan;
   struct sw_program *p = one_of_everything(&job, &plan);
   struct sw_files files = {0};
-  assert_int_equal(sw_emit(&job, NULL, p, plan, &files), SW_OK);
+  assert_int_equal(sw_emit(&job, &options, p, plan, &files), SW_OK);
   const struct sw_file *m = find(&files, "manifest.json");
-  contains(m, "{\"format\":\"stickwright.manifest/1\",\"symbols\":[],\"buffers\":[{\"name\":\"w\",\"kind\":\"parameter\",\"source\":"
+  contains(m, "{\"format\":\"stickwright.manifest/1\",\"lx_bytes\":1625344,\"symbols\":[],\"buffers\":[{\"name\":\"w\",\"kind\":\"parameter\",\"source\":"
               "\"layer.w\",\"dtype\":\"float16\",\"size\":[64,128],\"stride\":[128,1],\"layout\":{\"device_size\":[2,64,64]"
               ",\"stride_map\":[64,128,1],\"element_arrangement\":\"STANDARD\",\"format\":\"SEN169_FP16\"},\"fill\":0.0,"
               "\"bytes\":16384}");
@@ -135,7 +138,7 @@ static void scalars_are_files_of_one_element(void **state)
   struct sw_plan *plan;
   struct sw_program *p = one_of_everything(&job, &plan);
   struct sw_files files = {0};
-  assert_int_equal(sw_emit(&job, NULL, p, plan, &files), SW_OK);
+  assert_int_equal(sw_emit(&job, &options, p, plan, &files), SW_OK);
   const struct sw_file *f = find(&files, "constants/0_-inf_f16.bin");
   assert_int_equal(f->len, 2);
   assert_memory_equal(f->bytes, "\x00\xFC", 2);
@@ -149,7 +152,7 @@ static void weights_say_how_parameters_are_laid_out(void **state)
   struct sw_plan *plan;
   struct sw_program *p = one_of_everything(&job, &plan);
   struct sw_files files = {0};
-  assert_int_equal(sw_emit(&job, NULL, p, plan, &files), SW_OK);
+  assert_int_equal(sw_emit(&job, &options, p, plan, &files), SW_OK);
   contains(find(&files, "weights.json"),
            "{\"format\":\"stickwright.weights/1\",\"weights\":[{\"name\":\"layer.w\",\"buffer\":\"w\",\"dtype\":\"float16\","
            "\"size\":[64,128],\"stride\":[128,1],\"layout\":{\"device_size\":[2,64,64],\"stride_map\":[64,128,1],"
@@ -176,7 +179,7 @@ static void a_slice_that_ends_inside_a_stick_is_not_written(void **state)
   struct sw_program *p = one_of_everything(&job, &plan);
   struct sw_files files = {0};
   p->ops.v[1].range[1] = 100;
-  assert_int_equal(sw_emit(&job, NULL, p, plan, &files), SW_UNSUPPORTED);
+  assert_int_equal(sw_emit(&job, &options, p, plan, &files), SW_UNSUPPORTED);
   assert_string_equal(job.faults.v[0].node, "add");
   assert_string_equal(job.faults.v[0].tensor, "z");
   assert_non_null(strstr(job.faults.v[0].detail, "elements 0..99 of 128"));
@@ -190,9 +193,9 @@ static void equal_input_gives_equal_bytes(void **state)
   struct sw_plan *plan;
   struct sw_files a = {0}, b = {0};
   struct sw_program *p = one_of_everything(&job, &plan);
-  assert_int_equal(sw_emit(&job, NULL, p, plan, &a), SW_OK);
+  assert_int_equal(sw_emit(&job, &options, p, plan, &a), SW_OK);
   p = one_of_everything(&job, &plan);
-  assert_int_equal(sw_emit(&job, NULL, p, plan, &b), SW_OK);
+  assert_int_equal(sw_emit(&job, &options, p, plan, &b), SW_OK);
   assert_int_equal(a.list.n, b.list.n);
   for (int i = 0; i < a.list.n; i++) {
     assert_string_equal(a.list.v[i].path, b.list.v[i].path);

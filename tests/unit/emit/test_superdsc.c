@@ -153,6 +153,15 @@ static void a_matmul_with_a_wrong_stick_is_refused(void **state)
   refused_with("batchmatmul", true, "c0,128,1;c1,128,1;c2,128,1", sizes, coords, 3, "not the reduced dim");
 }
 
+/* One value a stick summed into whole sticks: no lane of the operand belongs to a lane of the result. */
+static void a_sum_into_sticks_of_what_has_none_is_refused(void **state)
+{
+  (void)state;
+  static const char *const sizes[] = {"1,5,96,64", "1,1,96,64"};
+  static const char *const coords[] = {"0|c2|c0|0", "floor(c1/64)|0|c0|Mod(c1, 64)"};
+  refused_with("sum", true, "c0,96,1;c1,16,1;c2,5,1", sizes, coords, 2, "can't fill the sticks of its result");
+}
+
 /* 100 rows of the second operand are read as 128. */
 /* Its operand is one number: no row, no stick along it. */
 static void moments_of_no_row_are_refused(void **state)
@@ -212,6 +221,7 @@ int main(void)
       cmocka_unit_test(a_gap_that_reads_in_two_ways_is_refused),
       cmocka_unit_test(a_large_gap_is_counted_from_the_padded_size),
       cmocka_unit_test(a_restickify_into_a_slice_may_not_pad_rows),
+      cmocka_unit_test(a_sum_into_sticks_of_what_has_none_is_refused),
       cmocka_unit_test(moments_of_no_row_are_refused),
       cmocka_unit_test(a_matmul_with_a_wrong_stick_is_refused),
       cmocka_unit_test(a_matmul_over_unpadded_rows_is_refused),

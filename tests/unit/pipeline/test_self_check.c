@@ -23,8 +23,12 @@ static void spoil(void *ctx, const char *pass)
   for (int i = 0; i < s->c->files.list.n; i++) {
     if (strcmp(s->c->files.list.v[i].path, "bundle_0/sdsc_0.json"))
       continue;
-    for (char *at = (char *)(uintptr_t)s->c->files.list.v[i].bytes; (at = strstr(at, s->from)); s->n_replaced++)
-      memcpy(at, s->to, strlen(s->to));
+    char *at = (char *)(uintptr_t)s->c->files.list.v[i].bytes, *end = at + s->c->files.list.v[i].len;
+    for (size_t n = strlen(s->from); at + n <= end; at++)
+      if (!memcmp(at, s->from, n)) {
+        memcpy(at, s->to, n);
+        s->n_replaced++;
+      }
   }
 }
 

@@ -444,9 +444,54 @@ static void spans_are_those_of_the_page(void **state)
   assert_int_equal(sw_work_span(&w, &t, (int64_t[]){32, 1}), 131072);
 }
 
+/* All of them are about one number or one refusal; what a core is told of the size is emission's (tests/golden/emit.py, 95). */
+static void dynamic_sizes_are_split_by_their_granularity(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  json_t *cases = cases_of(&job, "symbolic"), *c;
+  size_t i;
+  int n = 0;
+  json_array_foreach (cases, i, c) {
+    const char *id = get_text(c, "id");
+    const json_t *expect = json_object_get(c, "expect");
+    if (!strcmp(id, "granularity_auto"))
+      assert_int_equal(sw_granularity(0, get_int(c, "max")), get_int(expect, "granularity"));
+    else if (strcmp(id, "stick_symbolic") != 0)
+      continue;
+    n++;
+  }
+  assert_int_equal(n, 2);
+  /* declared: 64..1024; 32..256 (graph 196); 3 does not divide 512, 2 is no declaration */
+  assert_int_equal(sw_granularity(64, 1024), 64);
+  assert_int_equal(sw_granularity(32, 256), 32);
+  assert_int_equal(sw_granularity(3, 512), 0);
+  assert_int_equal(sw_granularity(2, 512), 16);
+  struct sw_work w = plain_work(32);
+  struct dim d[2] = {{1024, add_var(&w, "c0", 1024)}, {128, add_var(&w, "c1", 128)}};
+  w.n_written = 2;
+  w.var[0].granularity = 64;
+  w.out = w.in[0] = tensor_of("x", d, 2, 1, 64);
+  w.n_in = 1;
+  int64_t split[SW_MAX_LOOPS];
+  assert_int_equal(sw_work_settle(&job, &w), SW_OK);
+  assert_int_equal(sw_divide(&job, &w, split), SW_OK);
+  assert_true(split[0] == 32 && split[1] == 1);
+  w = plain_work(32);
+  struct dim e[2] = {{64, add_var(&w, "c0", 64)}, {512, add_var(&w, "c1", 512)}};
+  w.n_written = 2;
+  w.var[1].granularity = 16;
+  w.out = w.in[0] = tensor_of("x", e, 2, 1, 64);
+  w.n_in = 1;
+  assert_int_equal(sw_work_settle(&job, &w), SW_UNSUPPORTED);
+  assert_non_null(strstr(job.faults.v[0].detail, "symbolic stick dim"));
+  sw_arena_free(job.arena);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(dynamic_sizes_are_split_by_their_granularity),
       cmocka_unit_test(recorded_cases_get_the_recorded_splits),
       cmocka_unit_test(cores_go_to_the_largest_output_first),
       cmocka_unit_test(a_core_finds_at_most_four_rows_of_a_topk),

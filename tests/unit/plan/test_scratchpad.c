@@ -238,9 +238,36 @@ static void pool_blocks_are_reused_only_after_the_op_that_read_them(void **state
   sw_arena_free(job.arena);
 }
 
+/* scratchpad_cases.json, hbm_pool_allocator: calls as blocks with their first and last step, limit 100; -1: refused. */
+static void a_pool_that_is_full_stays_as_it_was(void **state)
+{
+  (void)state;
+  static const struct {
+    int n, last[3];
+    int64_t bytes[3], offset[3], end;
+  } cases[] = {
+      {1, {9}, {60}, {0}, 60},
+      {1, {9}, {101}, {-1}, 0},
+      {3, {9, 9, 9}, {50, 60, 40}, {0, -1, 50}, 90},
+      {3, {0, 9, 9}, {50, 60, 50}, {0, -1, 0}, 50},
+      {1, {9}, {100}, {0}, 100},
+      {3, {1, 1, 9}, {40, 40, 50}, {0, 40, -1}, 80},
+  };
+  struct sw_arena *a = sw_arena_new(NULL, SIZE_MAX);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int64_t offset[3];
+    int first[3] = {0, 1, 2};
+    assert_int_equal(sw_pool_first_fit(a, cases[i].n, cases[i].bytes, first, cases[i].last, 100, offset), cases[i].end);
+    for (int k = 0; k < cases[i].n; k++)
+      assert_int_equal(offset[k], cases[i].offset[k]);
+  }
+  sw_arena_free(a);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_pool_that_is_full_stays_as_it_was),
       cmocka_unit_test(pool_allocator_repeats_the_reference),
       cmocka_unit_test(softmax_keeps_its_intermediates_in_lx),
       cmocka_unit_test(an_output_that_is_read_inside_is_copied_out),

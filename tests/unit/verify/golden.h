@@ -115,7 +115,7 @@ static inline enum sw_rc run(struct golden *g)
   int out = g->n_args - 1;
   for (int i = 0; i < out; i++)
     assert_true(image_upload(g->job.arena, &g->image[i], &g->host[i], false, 0, g->args[i].memory));
-  enum sw_rc rc = sim_run_bundle(&g->job, &files, g->args, g->n_args);
+  enum sw_rc rc = sim_run_bundle(&g->job, &files, SIM_LX_BYTES, g->args, g->n_args);
   assert_true(image_download(g->job.arena, &g->image[out], g->args[out].memory, &g->host[out]));
   return rc;
 }
