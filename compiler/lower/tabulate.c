@@ -74,7 +74,7 @@ struct link {
 };
 
 struct chain {
-  struct sw_arena *arena;
+  struct sw_arena *arena, *row; /* of the chain; of the latest value computed, which the evaluator holds on to */
   struct sw_graph graph;
   struct sw_job job;
   struct sw_eval *eval;
@@ -213,9 +213,10 @@ static bool build(struct tabulate *t, int last, struct chain *c)
   return true;
 }
 
-/* The first result of the last step for one value of the cursor, in memory of `a`; cells NULL: it can't be computed. */
-static struct sw_tensor compute(struct tabulate *t, struct sw_arena *a, struct chain *c, int cursor, int64_t value)
+/* The first result of the last step for one value of the cursor, valid until the next; cells NULL: it can't be computed. */
+static struct sw_tensor compute(struct tabulate *t, struct chain *c, int cursor, int64_t value)
 {
+  struct sw_arena *a = sw_arena_new(c->arena, 0);
   struct sw_tensor x = {.dtype = t->p->storages.v[cursor].dtype}, none = {0};
   x.cells = SW_NEW(a, struct sw_cells);
   *x.cells = (struct sw_cells){.dtype = x.dtype, .n = 1, .readers = 1, .integer = SW_NEW(a, int64_t)};
@@ -250,6 +251,8 @@ static struct sw_tensor compute(struct tabulate *t, struct sw_arena *a, struct c
       }
     }
   }
+  sw_arena_free(c->row);
+  c->row = a;
   return x;
 }
 
@@ -353,12 +356,10 @@ static void find_ranges(struct tabulate *t)
       continue;
     bool good = build(t, h.made_by, &c);
     while (good && n < t->rows[s]) {
-      struct sw_arena *a = sw_arena_new(c.arena, 0);
-      struct sw_tensor x = compute(t, a, &c, h.cursor, n);
+      struct sw_tensor x = compute(t, &c, h.cursor, n);
       for (int64_t i = 0; good && i < (x.cells ? x.cells->n : 0); i++)
         good = x.cells->integer && x.cells->integer[i] >= 0 && x.cells->integer[i] < t->rows[s];
       good = good && x.cells;
-      sw_arena_free(a);
       n += good;
     }
     sw_arena_free(c.arena);
@@ -376,15 +377,13 @@ static double *tabled(struct tabulate *t, int step, struct holds h, int64_t rows
   bool good = build(t, step, &c);
   *is_cursor = true;
   for (int64_t r = 0; good && r < rows; r++) {
-    struct sw_arena *a = sw_arena_new(c.arena, 0);
-    struct sw_tensor x = compute(t, a, &c, h.cursor, r);
+    struct sw_tensor x = compute(t, &c, h.cursor, r);
     good = x.cells && x.cells->n == n;
     for (int64_t i = 0; good && i < width; i++) {
       double v = x.cells->integer ? (double)x.cells->integer[i % n] : x.cells->real[i % n];
       all[r * width + i] = v;
       *is_cursor = *is_cursor && v == (double)r;
     }
-    sw_arena_free(a);
   }
   sw_arena_free(c.arena);
   return good ? all : NULL;
