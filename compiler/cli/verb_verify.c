@@ -26,7 +26,7 @@ struct line {
 struct report {
   const char *model, *mode;
   SW_VEC(struct line) lines;
-  bool agrees, values_made_up;
+  bool agrees, values_made_up, in_dl16;
   const char *doubt;
 };
 
@@ -98,6 +98,8 @@ static void put_text(struct sw_buf *b, const struct report *r)
   }
   if (r->values_made_up)
     sw_buf_puts(b, "inputs are made up, and what is expected is the graph's own meaning\n");
+  if (r->in_dl16)
+    sw_buf_puts(b, "executed with the card's own 16-bit floats\n");
   if (r->doubt)
     sw_buf_printf(b, "perhaps no fault: %s\n", r->doubt);
 }
@@ -110,6 +112,7 @@ static void put_json(struct sw_buf *b, const struct report *r)
   sw_jw_kstr(&w, "mode", r->mode);
   sw_jw_kbool(&w, "agrees", r->agrees);
   sw_jw_kbool(&w, "values_made_up", r->values_made_up);
+  sw_jw_kbool(&w, "in_dl16", r->in_dl16);
   sw_jw_kstr(&w, "doubt", r->doubt);
   sw_jw_key(&w, "values");
   sw_jw_array(&w);
@@ -285,6 +288,7 @@ static enum sw_rc execute(struct sw_job *job, const char *dir, const struct sw_g
   enum sw_rc rc = sw_verify_directory(job, dir, g, io, dl16, &v);
   r->agrees = rc == SW_OK;
   r->values_made_up = v.values_made_up;
+  r->in_dl16 = v.in_dl16;
   r->doubt = v.doubt;
   for (int i = 0; i < v.outputs.n; i++) {
     const struct sw_verified_output *o = &v.outputs.v[i];

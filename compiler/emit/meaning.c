@@ -91,6 +91,15 @@ static bool is_pair(const struct sw_spec_arg *a, int j)
   return a->format == SW_FORMAT_FP32 && a->coord[a->rank - 1].form == SW_COORD_CONST && a->device_size[j] == 2;
 }
 
+/* Whether a table does not step along a dim of the op. The files can say so of other operands (scale -1), but in a table
+ * every dim but those of the row numbers is walked. */
+static bool repeats(const struct sw_sdsc *s, const struct sw_sdsc_tensor *t, enum sw_label d)
+{
+  int p = t->position[d];
+  return t->is_value && t->max_dim[d] != 1 && d != t->stick && s->size[d] > 1 &&
+         (p < 0 || t->arg->coord[p].form == SW_COORD_CONST);
+}
+
 /* Dims are found in memory by their place in the order alone, so each must lie where its coordinate says. A constant
  * in a dim of more than one element would shift all dims outside it. */
 static enum sw_rc check_positions(struct sw_job *job, const struct sw_sdsc *s, int i)
@@ -104,6 +113,9 @@ static enum sw_rc check_positions(struct sw_job *job, const struct sw_sdsc *s, i
   for (int k = 0; k < t->order.n; k++) {
     enum sw_label d = t->order.v[k];
     int p = t->position[d];
+    if (repeats(s, t, d))
+      return refuse(job, s, i, sw_arena_printf(job->arena, "its rows are one value along %s", sw_label_name(d)),
+                    "look the rows up first, then expand them");
     if (p < 0 || t->scale[d] != 1 || a->coord[p].form == SW_COORD_INDIRECT)
       continue;
     bool placeholder = a->coord[p].form == SW_COORD_CONST;

@@ -132,6 +132,32 @@ static void refuse_single(struct lower *l, const struct sw_op *op)
     lw_refuse(l, "take the element on the host, or look up more than one", "one element by a row number that is known at run time");
 }
 
+/* The dims of t that are one number each become size 1. */
+static bool unexpand(struct tensor *t, int except)
+{
+  bool any = false;
+  for (int d = 0; d < t->rank; d++)
+    if (d != except && t->size[d] > 1 && !t->stride[d]) {
+      t->size[d] = 1;
+      any = true;
+    }
+  return any;
+}
+
+static struct tensor gather(struct lower *l, struct tensor x, int dim, struct tensor index);
+
+/* Rows that are one number along a dim, or row numbers that repeat, are looked up once and spread afterwards: the files
+ * say of a table's dims how far they step, and have no word for one that does not. False: nothing is expanded. */
+static bool gather_and_spread(struct lower *l, struct tensor x, int dim, struct tensor index, const int64_t *size,
+                              int rank, struct tensor *out)
+{
+  bool table = unexpand(&x, dim), numbers = unexpand(&index, -1);
+  if (!table && !numbers)
+    return false;
+  *out = lw_clone(l, lw_expand(l, gather(l, x, dim, index), rank, size));
+  return true;
+}
+
 /* Rows of dim `dim`; the dims of the index take its place. */
 static struct tensor gather(struct lower *l, struct tensor x, int dim, struct tensor index)
 {
@@ -149,7 +175,10 @@ static struct tensor gather(struct lower *l, struct tensor x, int dim, struct te
     in[0].stride[d] = of_index ? index.stride[d - dim] : 0;
     in[1].stride[d] = of_index ? 0 : x.stride[own];
   }
-  struct tensor out = lw_new_like(l, x.dtype, rank, size, 0, NULL);
+  struct tensor out;
+  if (!only_row && gather_and_spread(l, x, dim, index, size, rank, &out))
+    return out;
+  out = lw_new_like(l, x.dtype, rank, size, 0, NULL);
   struct sw_op *op = lw_nest(l, SW_OP_IDENTITY, SW_ROLE_PLAIN, rank, rank, size, out, only_row ? 1 : 2, only_row ? &in[1] : in);
   if (op && !only_row) {
     op->in[1].index_input = 0;

@@ -404,6 +404,9 @@ enum sw_rc sim_run_bundle(struct sw_job *job, const struct sim_files *files, int
     }
   if (rc == SW_OK)
     rc = run_lines(r, args, n_args);
+  for (int i = 0; i < n_args; i++)
+    if (args[i].memory)
+      args[i].memory->leaves_half |= r->card.leaves_half;
   sw_arena_free(scratch);
   return rc;
 }

@@ -15,6 +15,7 @@ struct sim_card {
   struct sw_arena *scratch;             /* for them */
   size_t lx_bytes;                      /* of each */
   bool is_dl16;                         /* as the memory of the arguments */
+  bool leaves_half;                     /* a number was written that fp16 does not hold */
   uint32_t n_executes;
 };
 

@@ -17,7 +17,8 @@ struct sim_memory {
   unsigned char *bytes, *defined; /* one flag a byte */
   uint32_t *writer, *reader;      /* per 2 bytes: stamp of the last one; NULL for a private scratchpad */
   size_t n;
-  bool is_dl16; /* 16-bit floats are DL16, else IEEE half */
+  bool is_dl16;     /* 16-bit floats are DL16, else IEEE half */
+  bool leaves_half; /* an op of a bundle that had it as an argument made a number that half does not hold */
 };
 
 /* DL16: 1 sign, 6 exponent (bias 31), 9 fraction bits. 0 is 0, all ones is infinity, exponent 0 is like any other.

@@ -489,6 +489,14 @@ void rt_use_dl16(struct rt *r)
   r->is_dl16 = true;
 }
 
+bool rt_leaves_half(const struct rt *r)
+{
+  bool leaves = false;
+  for (int i = 0; i < r->buffers.n; i++)
+    leaves |= r->buffers.v[i].memory && r->buffers.v[i].memory->leaves_half;
+  return leaves;
+}
+
 enum sw_rc rt_run(struct rt *r)
 {
   for (int i = 0; i < r->buffers.n; i++) {

@@ -22,6 +22,9 @@ void rt_set_input(struct rt *r, const char *name, const struct sw_tensor *t);
  * simulated. */
 enum sw_rc rt_run(struct rt *r);
 
+/* Whether an op made a number that fp16 does not hold: too large, or so small that it becomes zero. */
+bool rt_leaves_half(const struct rt *r);
+
 struct rt_output {
   const char *name, *mutates; /* mutates NULL: a user output */
   bool is_tensor;

@@ -218,24 +218,40 @@ static enum sw_rc compare(struct expected *x, struct rt *r, struct sw_verified *
   return SW_OK;
 }
 
+static enum sw_rc execute(struct expected *x, const struct sim_files *files, struct sw_verified *out, bool *leaves_half)
+{
+  struct rt *r = rt_open(x->job, files, x->g);
+  if (!r)
+    return x->job->worst;
+  if (x->dl16)
+    rt_use_dl16(r);
+  x->given.n = 0;
+  give_inputs(x, r);
+  if (!x->io && !x->eval) {
+    SW_TRY(sim_evaluate(x->job, x->g, x->given.v, x->given.n, SW_ROUND_NONE, &x->eval));
+    SW_TRY(sim_evaluate(x->job, x->g, x->given.v, x->given.n, SW_ROUND_DTYPE, &x->rounded));
+  }
+  SW_TRY(rt_run(r));
+  *leaves_half = rt_leaves_half(r);
+  return compare(x, r, out);
+}
+
+/* A program may leave fp16 where its graph does not: the sum of squares inside an rms_norm of rows around 400 is infinite as
+ * a half, and every result is 0. The card's own format goes to 8.6e9; what the program computes there decides. */
 static enum sw_rc verify(struct sw_job *job, const struct sim_files *files, const struct sw_graph *g,
                          const struct sw_io *io, bool dl16, struct sw_verified *out)
 {
-  memset(out, 0, sizeof *out);
-  struct rt *r = rt_open(job, files, g);
-  if (!r)
-    return job->worst;
-  if (dl16)
-    rt_use_dl16(r);
   struct expected x = {.job = job, .g = g, .io = io, .dl16 = dl16};
-  give_inputs(&x, r);
-  if (!io) {
-    out->values_made_up = true;
-    SW_TRY(sim_evaluate(job, g, x.given.v, x.given.n, SW_ROUND_NONE, &x.eval));
-    SW_TRY(sim_evaluate(job, g, x.given.v, x.given.n, SW_ROUND_DTYPE, &x.rounded));
+  bool leaves_half = false;
+  *out = (struct sw_verified){.in_dl16 = dl16, .values_made_up = !io};
+  SW_TRY(execute(&x, files, out, &leaves_half));
+  if (out->n_wrong && !io && !dl16 && leaves_half) {
+    struct sw_verified own = {.in_dl16 = true, .values_made_up = true};
+    x.dl16 = true;
+    SW_TRY(execute(&x, files, &own, &leaves_half));
+    if (!own.n_wrong)
+      *out = own;
   }
-  SW_TRY(rt_run(r));
-  SW_TRY(compare(&x, r, out));
   if (out->n_wrong && !io)
     out->doubt = sim_doubt(job, g, x.given.v, x.given.n, out);
   return out->n_wrong ? SW_DIFFERENT : SW_OK;

@@ -17,6 +17,7 @@ struct sw_verified {
   SW_VEC(struct sw_verified_output) outputs;
   int n_wrong;
   const char *doubt;   /* why an output that differs may be right all the same, or NULL */
+  bool in_dl16;        /* executed with the card's own format: as asked, or since the program makes numbers that fp16 does not hold */
   bool values_made_up; /* inputs are a fixed sequence of ours; expected values are the evaluator's */
 };
 

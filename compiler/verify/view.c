@@ -1,6 +1,7 @@
 #include "compiler/verify/view.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 void sim_wrong(struct sim_exec *x, int tensor, const char *what)
@@ -259,6 +260,13 @@ void sim_read(struct sim_exec *x, int tensor, int64_t shift)
   }
 }
 
+/* Whether a number becomes infinite or zero as a half. */
+static bool leaves_half(double v)
+{
+  double size = fabs(v);
+  return isfinite(v) && (size >= 65520 || (size > 0 && size <= 0x1p-25));
+}
+
 void sim_write(struct sim_exec *x, int64_t shift, const double *values, const unsigned char *poison)
 {
   struct sim_view *v = &x->view[x->d->out];
@@ -269,6 +277,7 @@ void sim_write(struct sim_exec *x, int64_t shift, const double *values, const un
         sim_store(v->memory, v->at[i] + shift, v->t->format, x->stamp, (struct sim_value){values[i], poison[i]});
     if (c != SIM_FINE)
       report(x, x->d->out, c, v->at[i] + shift);
+    x->card->leaves_half |= v->t->format == SIM_FP16 && !poison[i] && leaves_half(values[i]);
   }
 }
 

@@ -135,4 +135,40 @@ CASES = [
          %s : f16[51,5] = aten.slice.Tensor(%z, 0, 0, 51)
          %m : f16[51,5] = aten.mul_.Tensor(%s, 0.5)
          return %y""", status="optimal"),
+    Case("SW-36", "rows of a table that are one number each along a dim: looked up once, then spread", """
+         %x : f16[130,3,1] = input
+         %e : f16[130,3,16] strides=[3,1,0] = aten.expand(%x, [130, 3, 16])
+         %i : i32[40] = input
+         %y : f16[40,3,16] = aten.index.Tensor(%e, [%i])
+         %u : f16[130,1] = input
+         %f : f16[130,16] strides=[1,0] = aten.expand(%u, [130, 16])
+         %z : f16[40,16] = aten.index.Tensor(%f, [%i])
+         return %y, %z""", status="optimal"),
+    Case("SW-36", "the same in the middle, in front, and along two dims", """
+         %x : f16[130,1,64] = input
+         %e : f16[130,16,64] strides=[64,0,1] = aten.expand(%x, [130, 16, 64])
+         %i : i32[40] = input
+         %y : f16[40,16,64] = aten.index.Tensor(%e, [%i])
+         %u : f16[1,130,1] = input
+         %f : f16[5,130,16] strides=[0,1,0] = aten.expand(%u, [5, 130, 16])
+         %z : f16[5,40,16] = aten.index_select(%f, 1, %i)
+         return %y, %z""", status="optimal"),
+    Case("SW-36", "row numbers that repeat along a dim", """
+         %x : f16[130,64] = input
+         %i : i32[40,1] = input
+         %e : i32[40,16] strides=[1,0] = aten.expand(%i, [40, 16])
+         %y : f16[40,16,64] = aten.index.Tensor(%x, [%e])
+         return %y""", status="optimal"),
+    Case("SW-37", "a copy to other cores of what was written in the order of its reader: its loops had other names", """
+         %v : f16[1,65,65] = aten.full([1, 65, 65], 1.0)
+         %p : f16[65,65,1] strides=[1,65,4225] = aten.permute(%v, [2, 1, 0])
+         %x : f16[65,65,1] = input
+         %y : f16[65,65,1] = aten.add.Tensor(%p, %x)
+         return %y""", status="optimal"),
+    Case("SW-38", "a norm of rows of large numbers: the squares leave fp16 and not the card's own format", """
+         %x : f16[4,128] = input
+         %w : f16[128] = input
+         %y : f16[4,128] = aten.mul.Tensor(%x, 1000)
+         %z : f16[4,128] = aten.rms_norm.default(%y, [128], %w, 1e-05)
+         return %z""", status="optimal"),
 ]

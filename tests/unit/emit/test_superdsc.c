@@ -197,6 +197,28 @@ static void a_stick_cut_between_cores_is_refused(void **state)
   refused_with("neg", false, "c0,64,1;c1,192,2", sizes, coords, 2, "in whole sticks");
 }
 
+/* Every dim of a table is walked, and rows of one number have none along c1: 16 steps of it would leave the table. */
+static void a_table_that_repeats_along_a_dim_is_refused(void **state)
+{
+  (void)state;
+  static const char text[] =
+      "{\"case\": \"t\", \"pool_size\": 0, \"specs\": [{\"kind\": \"op\", \"op\": \"identity\", \"is_reduction\": false, "
+      "\"iteration_space\": [{\"symbol\": \"c0\", \"range\": 40, \"split\": 1}, {\"symbol\": \"c1\", \"range\": 16, \"split\": 1}], "
+      "\"op_info\": {}, \"args\": ["
+      "{\"is_input\": true, \"arg_index\": 1, \"device_dtype\": \"IEEE_INT32\", \"device_size\": [1, 40, 32], \"name\": \"arg1_1\", "
+      "\"device_coordinates\": [\"0\", \"c0\", \"0\"], \"allocation\": {\"hbm\": 1}, \"element_arrangement\": \"STANDARD\"}, "
+      "{\"is_input\": true, \"arg_index\": 0, \"device_dtype\": \"SEN169_FP16\", \"device_size\": [130, 1, 64], "
+      "\"device_coordinates\": [\"IndirectAccess(arg1_1)\", \"0\", \"0\"], \"allocation\": {\"hbm\": 0}, \"element_arrangement\": \"STANDARD\"}, "
+      "{\"is_input\": false, \"arg_index\": 2, \"device_dtype\": \"SEN169_FP16\", \"device_size\": [16, 40, 64], "
+      "\"device_coordinates\": [\"c1\", \"c0\", \"0\"], \"allocation\": {\"hbm\": 2}, \"element_arrangement\": \"STANDARD\"}]}]}";
+  struct sw_job job = unit_job();
+  struct sw_files files = {0};
+  assert_int_equal(emit(&job, text, &files), SW_UNSUPPORTED);
+  if (!strstr(job.faults.v[0].detail, "rows are one value along"))
+    fail_msg("%s", job.faults.v[0].detail);
+  sw_arena_free(job.arena);
+}
+
 static void ill_formed_specs_are_faults_with_their_place(void **state)
 {
   (void)state;
@@ -227,6 +249,7 @@ int main(void)
       cmocka_unit_test(a_matmul_over_unpadded_rows_is_refused),
       cmocka_unit_test(a_constant_in_a_long_dim_is_refused),
       cmocka_unit_test(a_stick_cut_between_cores_is_refused),
+      cmocka_unit_test(a_table_that_repeats_along_a_dim_is_refused),
       cmocka_unit_test(ill_formed_specs_are_faults_with_their_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
