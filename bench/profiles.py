@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compiles every model of some folders in both profiles and lists those where best costs more than torch-spyre.
 
-    bench/profiles.py [--bin build/release/stickwright] [--jobs 2] [--only TEXT] FOLDER...
+    bench/profiles.py [--bin build/release/stickwright] [--jobs 2] [--only TEXT] [--list] FOLDER...
 
-FOLDER holds *.pt2 at any depth. Compared are objective.predicted_ns (one time model for both profiles) and
-objective.conversion_elements; host steps, which have no predicted time, are shown beside. Models that only one profile
-accepts are counted, not compared. Prints Markdown; exit 1 if
-best predicts more anywhere. Standard library only."""
+FOLDER holds *.pt2 at any depth. Compared are objective.predicted_ns (one time model for both profiles, transfers of host
+steps included) and objective.conversion_elements. Models that only one profile accepts are counted, not compared. --list:
+every model, with the layouts whose plan best keeps. Prints Markdown; exit 1 if best predicts more anywhere. Standard library
+only."""
 import argparse, concurrent.futures, json, math, pathlib, subprocess, sys
 
 PROFILES = ("torch-spyre", "best")
@@ -14,7 +14,7 @@ PROFILES = ("torch-spyre", "best")
 
 def objective(binary, path, profile):
     """The objective of a result, None when the profile does not accept the model."""
-    p = subprocess.run([binary, "compile", "--json", "--profile", profile, str(path)], capture_output=True, timeout=600)
+    p = subprocess.run([binary, "compile", "--json", "--verify=never", "--profile", profile, str(path)], capture_output=True, timeout=600)
     if p.returncode:
         return None
     result = json.loads(p.stdout)
@@ -54,11 +54,23 @@ def summary(folder, rows, only):
     print(f"| geometric mean of the time ratio | 1 | {mean:.3f} |")
 
 
+def listing(rows):
+    print("\n| model | torch-spyre us | best us | ratio | host us | conversions | elements converted | plan of |")
+    print("|---|---|---|---|---|---|---|---|")
+    for n, r, b in rows:
+        ratio = f"{b['predicted_ns'] / r['predicted_ns']:.3f}" if r["predicted_ns"] else "1.000" if not b["predicted_ns"] else "inf"
+        pairs = [f"{r[key]:,} -> {b[key]:,}" for key in ("conversions", "conversion_elements")]
+        us = [f"{r['predicted_ns'] / 1e3:,.2f}", f"{b['predicted_ns'] / 1e3:,.2f}"]
+        host = f"{r['host_ns'] / 1e3:,.1f} -> {b['host_ns'] / 1e3:,.1f}" if r["host_ns"] or b["host_ns"] else "0"
+        print(f"| {n} | {us[0]} | {us[1]} | {ratio} | {host} | {pairs[0]} | {pairs[1]} | {b['plan_of'] or 'ilp'} |")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--bin", default="build/release/stickwright")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--only", default="", help="names that contain this")
+    p.add_argument("--list", action="store_true", help="a line for every model")
     p.add_argument("folders", nargs="+", metavar="FOLDER")
     args = p.parse_args()
     worse = 0
@@ -70,6 +82,8 @@ def main():
         summary(folder, rows, [sum(bool(r) and not b for r, b in got), sum(bool(b) and not r for r, b in got)])
         worse += exceptions(rows, "predicted_ns", "predicted time")
         exceptions(rows, "conversion_elements", "elements converted")
+        if args.list:
+            listing(rows)
         print()
     return 1 if worse else 0
 

@@ -279,7 +279,8 @@ struct sw_server *sw_server_start(const struct sw_server_settings *settings)
   }
   s->is_watched = !pthread_create(&s->watchdog, NULL, watch, s);
   const union MHD_DaemonInfo *listening = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_LISTEN_FD);
-  s->port = listening ? sw_address_of(listening->listen_fd, &address, &s->loopback) : 0;
+  bool same; /* loopback is known already, and its thread reads it from here on */
+  s->port = listening ? sw_address_of(listening->listen_fd, &address, &same) : 0;
   return s;
 }
 

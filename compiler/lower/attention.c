@@ -158,7 +158,8 @@ static struct tensor plain(struct lower *l, struct attention *a)
 {
   int heads = a->q.rank - 3;
   int64_t group = heads >= 0 && a->k.size[heads] ? a->q.size[heads] / a->k.size[heads] : 1;
-  struct tensor q = lw_binary_number(l, SW_OP_MUL, a->q, a->scale), k = a->k, v = a->v;
+  bool scaled = !l->best || a->scale != 1;
+  struct tensor q = scaled ? lw_binary_number(l, SW_OP_MUL, a->q, a->scale) : a->q, k = a->k, v = a->v;
   if (group > 1) {
     q = split_heads(q, group);
     k = lw_unsqueeze(fit_group(l, k, q), heads + 1);

@@ -367,6 +367,8 @@ void lw_finish(struct lower *l)
   if (l->best)
     lw_tabulate(l);
   bool *used = SW_NEW_N(l->arena, bool, l->program->storages.n);
+  if (l->best)
+    lw_forward_copies(l);
   drop_dead_steps(l, used);
   if (l->best)
     gather_host_steps(l);

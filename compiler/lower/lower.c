@@ -55,8 +55,8 @@ static bool replaces(struct lower *l, struct tensor dst, struct tensor r)
   const struct sw_storage *old = &l->program->storages.v[dst.storage], *new = &l->program->storages.v[r.storage];
   if (l->best || dst.offset || r.offset || dst.rank != r.rank || old->rank != dst.rank || new->rank != r.rank ||
       dst.dtype != r.dtype || new->kind == SW_STORAGE_SCALAR || new->kind == SW_STORAGE_CONSTANT ||
-      (r.storage < l->first_storage && lw_storage(l, r.storage)->mutated))
-    return false;
+      ((r.storage < l->first_storage || new->kind != SW_STORAGE_TEMPORARY) && lw_storage(l, r.storage)->mutated))
+    return false; /* an input that is read here for the first time is no tensor of this node either */
   for (int d = 0; d < dst.rank; d++)
     if (dst.size[d] != r.size[d] || old->size[d] != dst.size[d] || new->size[d] != r.size[d] ||
         (dst.size[d] != 1 &&

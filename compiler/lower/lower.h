@@ -308,6 +308,8 @@ int lw_unflattened(struct lower *l, int value, int kept);
 void lw_tabulate(struct lower *l);
 /* Outputs and mutations; then dead ops, unused storages, names. */
 void lw_outputs(struct lower *l);
+/* Copies whose source nobody else reads: its writer writes into the copy (forward.c). */
+void lw_forward_copies(struct lower *l);
 void lw_finish(struct lower *l);
 /* Profile torch-spyre: the order in which the reference's framework puts nodes (locality.c). */
 void lw_order_for_locality(struct lower *l);

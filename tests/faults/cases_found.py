@@ -128,4 +128,11 @@ CASES = [
          %f : f16[5,16] strides=[0,0] = aten.expand(%s, [5, 16])
          %z : f16[16] = aten.sum.dim_IntList(%f, [0], False)
          return %y, %z""", status="optimal"),
+    Case("SW-35", "a copy of an input that is changed afterwards keeps what it copied", """
+         %x : f16[64,5] = input
+         %z : f16[64,5] = input
+         %y : f16[64,5] = aten.copy_(%x, %z)
+         %s : f16[51,5] = aten.slice.Tensor(%z, 0, 0, 51)
+         %m : f16[51,5] = aten.mul_.Tensor(%s, 0.5)
+         return %y""", status="optimal"),
 ]

@@ -18,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 60000 };
 
 /* Instead of server/worker.c's: every third piece of work fails. */
 void sw_worker_run(const struct sw_task *t, const struct sw_limits *limits, const atomic_bool *cancel,
