@@ -136,6 +136,8 @@ static bool open_side(struct side *s, const char *path, const char *pragmas)
   return run(s->db, pragmas);
 }
 
+/* One daemon a store. A daemon that was killed while it started a worker leaves the lock with that child for the moment
+ * until its exec: so look again for a while. */
 static bool lock_store(struct sw_disk *d)
 {
   char *name = NULL;
@@ -143,7 +145,10 @@ static bool lock_store(struct sw_disk *d)
     return false;
   d->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   free(name);
-  return d->lock_fd >= 0 && !flock(d->lock_fd, LOCK_EX | LOCK_NB);
+  bool locked = false;
+  for (int i = 0; i < 20 && d->lock_fd >= 0 && !(locked = !flock(d->lock_fd, LOCK_EX | LOCK_NB)); i++)
+    usleep(100000);
+  return locked;
 }
 
 struct sw_disk *sw_disk_open(const char *path, size_t max_bytes)

@@ -57,9 +57,11 @@ bool sw_layout__is_row_number(const struct sw_op *op, int input)
 
 struct sw_need sw_layout__need(const struct sw_choosing *c, const struct sw_op *op, int input)
 {
-  const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
+  int storage = op->in[input].storage;
+  const struct sw_storage *s = &c->p->storages.v[storage];
   bool rows = sw_layout__is_row_number(op, input);
-  if (s->kind == SW_STORAGE_SCALAR || (rows && (!c->best || !c->candidates[op->in[input].storage].n)))
+  bool chosen = storage < c->n_storages && c->candidates[storage].n; /* not a copy of row numbers */
+  if (s->kind == SW_STORAGE_SCALAR || (rows && (!c->best || !chosen)))
     return (struct sw_need){SW_NEED_NONE, -1};
   if (rows)
     return (struct sw_need){SW_NEED_ROWS, -1};
