@@ -71,6 +71,7 @@ struct op_spec {
   const char *row_number[SW_MAX_INPUTS + 1]; /* name of the index tensor that a tensor is read through */
   int storage[SW_MAX_INPUTS + 1];
   int n;
+  int order[SW_MAX_LOOPS]; /* loops as the spec lists them; the number of a symbol is its place in here */
 };
 
 static const struct sw_access *access_of(const struct sw_op *op, int i)
@@ -251,16 +252,18 @@ static void allocate(const struct op_spec *s, int i, struct sw_spec_arg *a)
   a->address = kind == SW_PLACE_HBM ? a->arg_index : place->offset;
 }
 
-static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
+static enum sw_rc normalise(struct op_spec *s, struct sw_spec *spec)
 {
   struct sw_arena *a = s->job->arena;
   struct sw_normal normal;
   bool in_lx = false;
-  int order[SW_MAX_LOOPS];
   for (int i = 0; i < s->n; i++)
     in_lx = in_lx || sw_place_of(&s->p->storages.v[s->storage[i]]) == SW_PLACE_LX;
-  sw_loop_order(s->op, s->op->plan->split, in_lx, order);
-  if (!sw_normal_form(a, s->op, s->op->plan->split, s->op->plan->order ? s->op->plan->order : order, s->t, s->n, &normal)) {
+  if (s->op->plan->order)
+    memcpy(s->order, s->op->plan->order, sizeof s->order);
+  else
+    sw_loop_order(s->op, s->op->plan->split, in_lx, s->order);
+  if (!sw_normal_form(a, s->op, s->op->plan->split, s->order, s->t, s->n, &normal)) {
     const char *name = s->p->storages.v[s->storage[normal.culprit]].name;
     struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED, "%s: %s", name, normal.why);
     f->node = s->op->name;
@@ -273,7 +276,7 @@ static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
     const struct sw_normal_symbol *x = &normal.space.v[i];
     *SW_PUSH(a, &spec->space) = (struct sw_spec_symbol){
         .name = sw_arena_printf(a, "%c%d", x->is_new ? 'z' : 'c', x->number), .range = x->range, .split = x->split};
-    if (!x->is_new && x->number == s->op->plan->dynamic_loop - 1) {
+    if (!x->is_new && s->order[x->number] == s->op->plan->dynamic_loop - 1) {
       struct sw_spec_symbol *dynamic = &spec->space.v[i];
       dynamic->dynamic = s->p->graph->dims.v[s->p->storages.v[s->op->out.storage].dynamic - 1].range.symbol;
       dynamic->granularity = s->op->plan->granularity;
@@ -292,14 +295,17 @@ static enum sw_rc normalise(const struct op_spec *s, struct sw_spec *spec)
   return SW_OK;
 }
 
-/* The loops of a relayout are symbols of the same number: a loop that is cut into parts is none of its own. */
+/* The slices of a relayout by symbol. A loop that is cut into parts has no symbol of its own. */
 static const struct sw_work_division *division_of(const struct op_spec *s, const struct sw_spec *spec,
                                                   const struct sw_owners *owners)
 {
   struct sw_arena *a = s->job->arena;
   struct sw_work_division *w = SW_NEW(a, struct sw_work_division);
   for (int k = 0; k < owners->n; k++) {
-    const char *symbol = sw_arena_printf(a, "c%d", owners->cut[k].loop);
+    int place = 0;
+    while (s->order[place] != owners->cut[k].loop)
+      place++;
+    const char *symbol = sw_arena_printf(a, "c%d", place);
     for (int i = 0; i < spec->space.n; i++)
       if (!strcmp(spec->space.v[i].name, symbol))
         *SW_PUSH(a, &w->slices) = (struct sw_work_slice){symbol, owners->cut[k].n, owners->cut[k].below};
