@@ -59,8 +59,10 @@ def _of_plan(r):
 
 
 def _loaded_again(r):
-    """A parameter that is loaded in a second layout counts 1, so that none is loaded twice for nothing."""
-    return sum(s["name"].rsplit(":", 1)[-1].startswith("again") for s in r["storages"])
+    """What is loaded in a second layout: a parameter counts 1, so that none is loaded twice for nothing; an input, which
+    every run loads, its padded elements."""
+    again = [s for s in r["storages"] if s["name"].rsplit(":", 1)[-1].startswith("again")]
+    return sum(product(s["layout"]["device_size"]) if s["kind"] == "input" else 1 for s in again)
 
 
 def _of_manifest(r, m):

@@ -71,7 +71,7 @@ struct op_spec {
   const char *row_number[SW_MAX_INPUTS + 1]; /* name of the index tensor that a tensor is read through */
   int storage[SW_MAX_INPUTS + 1];
   int n;
-  int order[SW_MAX_LOOPS]; /* loops as the spec lists them: loop order[k] is symbol c<k> */
+  int order[SW_MAX_LOOPS]; /* loops as the spec lists them; the number of a symbol is its place in here */
 };
 
 static const struct sw_access *access_of(const struct sw_op *op, int i)
@@ -259,9 +259,10 @@ static enum sw_rc normalise(struct op_spec *s, struct sw_spec *spec)
   bool in_lx = false;
   for (int i = 0; i < s->n; i++)
     in_lx = in_lx || sw_place_of(&s->p->storages.v[s->storage[i]]) == SW_PLACE_LX;
-  sw_loop_order(s->op, s->op->plan->split, in_lx, s->order);
   if (s->op->plan->order)
     memcpy(s->order, s->op->plan->order, sizeof s->order);
+  else
+    sw_loop_order(s->op, s->op->plan->split, in_lx, s->order);
   if (!sw_normal_form(a, s->op, s->op->plan->split, s->order, s->t, s->n, &normal)) {
     const char *name = s->p->storages.v[s->storage[normal.culprit]].name;
     struct sw_fault *f = sw_fault(s->job, SW_UNSUPPORTED, "%s: %s", name, normal.why);
@@ -294,17 +295,17 @@ static enum sw_rc normalise(struct op_spec *s, struct sw_spec *spec)
   return SW_OK;
 }
 
-/* A relayout's loops are symbols: one that is cut into parts is none of its own. */
+/* The slices of a relayout by symbol. A loop that is cut into parts has no symbol of its own. */
 static const struct sw_work_division *division_of(const struct op_spec *s, const struct sw_spec *spec,
                                                   const struct sw_owners *owners)
 {
   struct sw_arena *a = s->job->arena;
   struct sw_work_division *w = SW_NEW(a, struct sw_work_division);
   for (int k = 0; k < owners->n; k++) {
-    int at = 0;
-    while (s->order[at] != owners->cut[k].loop)
-      at++;
-    const char *symbol = sw_arena_printf(a, "c%d", at);
+    int place = 0;
+    while (s->order[place] != owners->cut[k].loop)
+      place++;
+    const char *symbol = sw_arena_printf(a, "c%d", place);
     for (int i = 0; i < spec->space.n; i++)
       if (!strcmp(spec->space.v[i].name, symbol))
         *SW_PUSH(a, &w->slices) = (struct sw_work_slice){symbol, owners->cut[k].n, owners->cut[k].below};

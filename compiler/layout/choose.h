@@ -30,8 +30,11 @@ enum sw_means {
   SW_N_MEANS,
 };
 
-/* Whether a tensor may hold infinities: only by an overflow, because an input does, or by design. */
-enum sw_infinities { SW_FINITE, SW_FROM_INPUT, SW_INFINITE };
+/* Whether a tensor may hold infinities: only by an overflow; because an input does or a division by zero or the like
+ * makes one; or by design. */
+enum sw_infinities { SW_FINITE, SW_MAYBE_INFINITE, SW_INFINITE };
+/* Elements of a matrix of zeros and ones at most: 8 MB of constants for one conversion. */
+enum { SW_MOST_SELECTION = 1 << 22 };
 
 struct sw_choosing {
   struct sw_job *job;

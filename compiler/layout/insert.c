@@ -160,8 +160,15 @@ static int load_again(struct sw_choosing *c, int storage, int candidate)
   sw_map_set(&c->loaded_again, key, sizeof key, at);
   return at;
 }
+/* A product reads more than what is converted. */
+static void count_elements(struct sw_choosing *c, int conversion, int64_t elements)
+{
+  struct sw_conversion *x = &c->choice->conversions.v[conversion];
+  c->choice->conversion_elements += elements - x->elements;
+  x->elements = elements;
+}
 
-/* By a matrix of zeros and ones: one op or two. */
+/* By a matrix of zeros and ones: one op or two. Counted as sw_layout__select_cost does. */
 static int select_lanes(struct sw_choosing *c, int op_i, int input, const struct sw_outcome *o, int whole)
 {
   const struct sw_op *op = &c->p->ops.v[op_i];
@@ -169,7 +176,7 @@ static int select_lanes(struct sw_choosing *c, int op_i, int input, const struct
   struct sw_select x;
   if (!sw_layout__select(c, op, input, o->select - 2, o->alone, c->p->storages.v[from].layout, &x))
     return no_slice(c, op_i);
-  if (!o->alone && storage < c->n_storages && c->infinite[storage] == SW_FROM_INPUT)
+  if (!o->alone && storage < c->n_storages && c->infinite[storage] == SW_MAYBE_INFINITE)
     sw_warn(c->job, "precision: node %s: its operand %s is put in place by a product with zeros and ones, which is right for "
                     "finite numbers", op->name, c->p->storages.v[storage].name);
   x.first.in[o->alone].storage = from;
@@ -177,9 +184,11 @@ static int select_lanes(struct sw_choosing *c, int op_i, int input, const struct
   if (o->alone)
     x.first.in[2].storage = sw_layout__number(c, 0, x.made.dtype);
   int at = add_conversion(c, &x.first, from, x.sums ? &x.made : &x.copy, x.sums ? &x.middle : &x.to, "selected", op_i, o->why);
+  count_elements(c, at, sw_layout_elements(c->p->storages.v[from].layout) + sw_layout_elements(&x.rows));
   if (x.sums) {
     x.second.in[0].storage = c->choice->conversions.v[at].copy;
     at = add_conversion(c, &x.second, x.second.in[0].storage, &x.copy, &x.to, "summed", op_i, o->why);
+    count_elements(c, at, sw_layout_elements(&x.middle));
   }
   redirect(c, op_i, input, c->choice->conversions.v[at].copy, &x.read);
   return at;

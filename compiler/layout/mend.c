@@ -112,11 +112,12 @@ static void mend(struct sw_choosing *c, int op_i, int dim, bool is_first)
   int loop = loop_over(s, &op, dim, &first);
   bool is_scalar = from->kind == SW_STORAGE_SCALAR;
   if (op.op != SW_OP_IDENTITY || op.n_in != 1 || loop < 0 || op.in[0].index_input >= 0 || op.out.index_input >= 0 ||
-      (!is_scalar && (op.n_loops > 4 || infinite == SW_INFINITE || !op.in[0].step[loop] || from->dtype != s->dtype)))
+      (!is_scalar && (op.n_loops > 4 || infinite == SW_INFINITE || !op.in[0].step[loop] ||
+                      op.range[loop] > SW_MOST_SELECTION / columns || from->dtype != s->dtype)))
     return; /* the choice will say that there is none */
   int64_t n = op.range[loop];
   if (!is_scalar) {
-    if (infinite == SW_FROM_INPUT)
+    if (infinite == SW_MAYBE_INFINITE)
       sw_warn(c->job, "precision: node %s: its operand %s is put in place by a product with zeros and ones, which is right for "
                       "finite numbers", op.name, from->name);
     op.in[0] = in_place(c, &op, loop, first, columns);

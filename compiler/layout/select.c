@@ -19,7 +19,7 @@
 
 #include <math.h>
 
-enum { MOST_PRODUCT_LOOPS = 5, MOST_DIMS = 6, MOST_ELEMENTS = 1 << 22 };
+enum { MOST_PRODUCT_LOOPS = 5, MOST_DIMS = 6 };
 
 /* What a loop of the first op is for. */
 enum part {
@@ -172,13 +172,13 @@ bool sw_layout__select(const struct sw_choosing *c, const struct sw_op *op, int 
       offset -= x->place[r->dim].constant * s->stride[r->dim];
     if (r->loop >= 0)
       x->read.step[r->loop] = over_copy[i];
-    elements *= (r->range + 63) / 64 * 64 < MOST_ELEMENTS ? r->range : MOST_ELEMENTS;
-    if (elements > (int64_t)MOST_ELEMENTS << 10)
+    elements *= (r->range + 63) / 64 * 64 < SW_MOST_SELECTION ? r->range : SW_MOST_SELECTION;
+    if (elements > (int64_t)SW_MOST_SELECTION << 10)
       return false;
   }
   first_op(x, a->storage, offset, over_matrix, over_made);
   second_op(x, over_made, over_copy);
-  if (sw_storage_elements(&x->matrix) > MOST_ELEMENTS || !lay_out(&x->matrix, alone ? 0 : 1, &x->rows) ||
+  if (sw_storage_elements(&x->matrix) > SW_MOST_SELECTION || !lay_out(&x->matrix, alone ? 0 : 1, &x->rows) ||
       !lay_out(&x->made, 0, &x->middle) || !lay_out(&x->copy, alone ? -1 : 0, &x->to))
     return false;
   int64_t k = s->size[x->dim]; /* the columns are the dim of step 1 of the matrix; rows of zeros up to a whole stick */
@@ -273,17 +273,34 @@ static bool has_infinity(const struct sw_storage *s)
   return false;
 }
 
+static bool makes_infinities(enum sw_device_op op)
+{
+  switch (op) {
+  case SW_OP_RECIPROCAL:
+  case SW_OP_DIV:
+  case SW_OP_LOG:
+  case SW_OP_RSQRT:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* With precision strict, what may be infinite counts as if it were. */
 void sw_layout__find_infinities(struct sw_choosing *c)
 {
+  enum sw_infinities perhaps = c->o->precision == SW_PRECISION_STRICT ? SW_INFINITE : SW_MAYBE_INFINITE;
   c->infinite = SW_NEW_N(c->arena, enum sw_infinities, c->n_storages + 1);
   for (int i = 0; i < c->n_storages; i++)
-    c->infinite[i] = has_infinity(&c->p->storages.v[i])                       ? SW_INFINITE
-                     : c->p->storages.v[i].kind == SW_STORAGE_INPUT ? SW_FROM_INPUT
-                                                                              : SW_FINITE;
+    c->infinite[i] = has_infinity(&c->p->storages.v[i])             ? SW_INFINITE
+                     : c->p->storages.v[i].kind == SW_STORAGE_INPUT ? perhaps
+                                                                    : SW_FINITE;
   for (int i = 0; i < c->p->steps.n; i++) {
     if (c->p->steps.v[i].is_host)
       continue;
     const struct sw_op *op = &c->p->ops.v[c->p->steps.v[i].index];
+    if (makes_infinities(op->op) && c->infinite[op->out.storage] < perhaps)
+      c->infinite[op->out.storage] = perhaps;
     for (int k = 0; k < op->n_in && keeps_infinities(op->op); k++)
       if (c->infinite[op->in[k].storage] > c->infinite[op->out.storage])
         c->infinite[op->out.storage] = c->infinite[op->in[k].storage];

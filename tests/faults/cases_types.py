@@ -33,6 +33,13 @@ def whole_sticks(run):
     return [] if 4 % op["split"][-1] == 0 else [f"4 sticks in {op['split'][-1]} slices"]
 
 
+F32_TRANSPOSED_ADD = """
+    %a : f32[64,64] = input
+    %b : f32[64,64] = input
+    %t : f32[64,64] = aten.t(%a)
+    %y : f32[64,64] = aten.add.Tensor(%t,%b)
+    return %y"""
+
 CASES = [
     Case("BR-29", "f16 and f32 over one loop: slices are whole sticks of both", """
          %x : f16[4,256] = input
@@ -86,13 +93,15 @@ CASES = [
          %y : f16[2,2,2,2,2,2,64] = aten.relu(%x)
          return %y""", status="optimal|unsupported"),
     # An f8 operand that is loaded has sticks of 128, the matrix unit wants 2 x 64: refused whatever K is, and with K's multiple.
-    Case("BR-36", "f8, K = 64: K must be a multiple of 128", scaled_matmul(64), status=REFUSED, says=["b -> ", "128", "2 x 64"]),
-    Case("BR-36", "f8, K = 128: a loaded operand has another arrangement than the matrix unit's", scaled_matmul(128), status=REFUSED,
-         says=["b -> ", "2 x 64"]),
-    Case("BR-37", "f32 has no conversion: the layout stage says so", """
-         %a : f32[64,64] = input
-         %b : f32[64,64] = input
-         %t : f32[64,64] = aten.t(%a)
-         %y : f32[64,64] = aten.add.Tensor(%t,%b)
-         return %y""", status="infeasible|optimal", says=["FP32"]),
+    # Profile best multiplies in 16 bits what the matrix unit can't take as it was loaded.
+    Case("BR-36", "f8, K = 64: K must be a multiple of 128", scaled_matmul(64), profile="torch-spyre", status=REFUSED,
+         says=["b -> ", "128", "2 x 64"]),
+    Case("BR-36", "f8, K = 128: a loaded operand has another arrangement than the matrix unit's", scaled_matmul(128),
+         profile="torch-spyre", status=REFUSED, says=["b -> ", "2 x 64"]),
+    Case("BR-36", "f8, K = 64, in 16 bits", scaled_matmul(64), status="optimal"),
+    Case("BR-36", "f8, K = 128, in 16 bits", scaled_matmul(128), status="optimal"),
+    Case("BR-37", "f32 has no conversion: the layout stage says so", F32_TRANSPOSED_ADD, profile="torch-spyre", status="infeasible",
+         says=["FP32"]),
+    Case("BR-37", "f32 has no conversion: the loader lays the input out twice", F32_TRANSPOSED_ADD, status="optimal",
+         cost=4096, says=["laid out a second time"]),
 ]

@@ -58,6 +58,11 @@ def padded_k_after(lines):
     return %y"""
 
 
+PAD_32 = """
+    %x : f16[1,24608] = input
+    %y : f16[1,24640] = aten.constant_pad_nd(%x,[0,32],0.0)
+    return %y"""
+
 COPY_INTO = inputs("a b d", "128,128") + """
     %tb : f16[128,128] = aten.t(%b)
     %c : f16[128,128] = aten.add.Tensor(%a, %tb)
@@ -110,10 +115,9 @@ CASES = [
          %s : f16[128,64]  = aten.slice(%x, 1, 32, 96)
          %z : f16[128,128] = aten.mm(%s,%y)
          return %z""", profile="torch-spyre", status="unsupported", says=["x"]),
-    Case("BR-18", "padding from lane 32 with nothing else to carry the stick: refused with the lane", """
-         %x : f16[1,24608] = input
-         %y : f16[1,24640] = aten.constant_pad_nd(%x,[0,32],0.0)
-         return %y""", status=REFUSED, says=["lane 32", "no other dim"]),
+    Case("BR-18", "padding from lane 32 with nothing else to carry the stick: refused with the lane", PAD_32, profile="torch-spyre",
+         status=REFUSED, says=["lane 32", "no other dim"]),
+    Case("BR-18", "padding from lane 32: every access starts at lane 0", PAD_32, status="optimal", check=clean_sticks),
     Case("BR-18", "halves of a stick joined: every access starts at lane 0, or it is refused", """
          %a : f16[2,32] = input
          %b : f16[2,32] = input

@@ -47,6 +47,16 @@ LINEAR = """%x : f16[64,256] = input
 %y : f16[64,512] = aten.relu.default(%l)
 return %y
 """
+# Heads: the copy's first reader goes over heads (8), then rows (128), and so does the copy; its own loops are rows, heads.
+HEADS = """%x : f16[128,256] = input
+%w : f16[512,256] = input
+%l : f16[128,512] = aten.linear.default(%x, %w)
+%v : f16[128,8,64] = aten.view.default(%l, [128, 8, 64])
+%t : f16[8,128,64] strides=[64,512,1] = aten.permute.default(%v, [1, 0, 2])
+%c : f16[8,128,64] = aten.clone.default(%t, memory_format=torch.contiguous_format)
+%y : f16[8,128,64] = aten.mul.Tensor(%c, 2.0)
+return %y
+"""
 # The same buffer read as it lies, too: its own cut for mul, a copy for the sum over rows (graph 059 has no such copy: the
 # reference makes none for a reduction).
 SOFTMAX = """%x : f16[128,256] = input
@@ -74,6 +84,17 @@ def recorded(t):
     # only the greedy placer makes them (scratchpad.md section 9)
     r = compile_(graph, t / "firstfit", "--profile", "torch-spyre", "--lx-placer", "firstfit")
     check("first-fit", [s["name"] for s in r["storages"] if ":relayout" in s["name"]], [])
+
+
+def heads(t):
+    """The matmul is cut into 4 x 32 rows and 8 x 64 columns: core c has rows c mod 4, head c div 4; its readers by rows."""
+    graph, out = t / "heads.graph", t / "heads"
+    graph.write_text(HEADS)
+    compile_(graph, out, "--profile", "torch-spyre")
+    check("work division of heads", shuffles(out), [[
+        ({"lx": 0}, {"c0": 8, "c1": 4}, {"c0": "Mod(floor(core_id/4), 8)", "c1": "Mod(core_id, 4)"}),
+        ({"lx": 4096}, {"c1": 32}, {"c1": "Mod(core_id, 32)"})]])
+    agrees("heads", graph, out)
 
 
 def best(t):
@@ -120,6 +141,7 @@ def whole_bundles(t):
 
 with tempfile.TemporaryDirectory() as t:
     recorded(pathlib.Path(t))
+    heads(pathlib.Path(t))
     best(pathlib.Path(t))
     n = whole_bundles(pathlib.Path(t))
 print(f"relayouts: {n} recorded files compared" if n else "relayouts: 3 recorded bundles are not here, skipped")

@@ -91,9 +91,11 @@ def judge(case, profile):
         if isinstance(want, str):
             said = " ".join(f["detail"] for f in r["faults"])
             return "" if want in said and not out.exists() else f"{r['status']}: {said}"
-        if r["status"] != "optimal":
-            return f"{r['status']}: {r['faults'][0]['detail']}"
+        if r["status"] not in ("optimal", "feasible"):  # feasible: a rival's plan is faster
+            return f"{r['status']}: {[f['detail'] for f in r['faults']]}"
         turns = [[l["turns"] for l in o.get("in_loops", [])] for o in r["ops"] if ":relayout" not in o["name"]]
+        if r["objective"].get("plan_of") == "torch-spyre": # which has copies of its own in the loops: compared as a set
+            turns, want = sorted({str(t) for t in turns}), sorted({str(t) for t in want or turns})
         if profile == "best" and want is not None and turns != want:
             return f"turns {turns}, expected {want}"
         if not any(turns):
