@@ -37,10 +37,10 @@ struct search {
   int64_t cost;
 };
 
-/* A bound in units as a cost, GLPK's tolerance taken off. */
+/* A bound in units as a cost, GLPK's tolerance taken off. No cost is below 0; GLPK begins with minus infinity. */
 static int64_t bound_of(const struct search *s, double units)
 {
-  return s->q->constant + (int64_t)ceil(units * (1 - 1e-6) - 1e-6) * s->unit;
+  return s->q->constant + (int64_t)ceil(fmax(0, units * (1 - 1e-6) - 1e-6)) * s->unit;
 }
 
 /* Costs, that is: the searches behind the first one are for ties and count ranks. */
