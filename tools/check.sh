@@ -7,7 +7,7 @@ say() { printf '\n== %s\n' "$1"; }
 
 say "packages"
 sh tools/packages.sh gcc clang cmake ninja-build pkg-config libc6-dev libglpk-dev libjansson-dev libmicrohttpd-dev \
-  libzip-dev libssl-dev libsqlite3-dev zlib1g-dev libzstd-dev libcmocka-dev curl python3 groff zsh fish lintian munge slurm-wlm
+  libzip-dev libssl-dev libsqlite3-dev zlib1g-dev libzstd-dev libcmocka-dev curl python3 groff zsh fish lintian munge slurm-wlm faketime
 
 passed=0 failed=0
 # Builds a preset and runs its tests; ctest's own closing line is "N% tests passed, F tests failed out of T".

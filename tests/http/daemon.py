@@ -52,11 +52,12 @@ def until(what, holds, seconds=60):
 
 
 class Daemon:
-    def __init__(self, *options, before=None):
+    def __init__(self, *options, before=None, environment=None):
         """before: called in the new process, for limits."""
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen([SWD, "--listen", "127.0.0.1:0", *options], stdout=subprocess.PIPE,
-                                        stderr=self.log, text=True, preexec_fn=before)
+                                        stderr=self.log, text=True, preexec_fn=before,
+                                        env={**os.environ, **(environment or {})})
         self.port = int(re.search(r"port (\d+)", self.process.stdout.readline()).group(1))
 
     def __enter__(self):

@@ -1,6 +1,6 @@
 """The store's file: results and jobs are there after a restart and after kill -9, what is damaged is not given out,
 the limit holds, and one file has one daemon."""
-import http.client, json, os, pathlib, random, resource, signal, sqlite3, subprocess, sys, tempfile, threading
+import http.client, json, os, pathlib, random, resource, shutil, signal, sqlite3, subprocess, sys, tempfile, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import GOOD, SWD, TEXT, Daemon, check, finish, until
@@ -56,6 +56,21 @@ with tempfile.TemporaryDirectory() as t:
     for path in ("/proc/no/store.db", t):
         run = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60)
         check("no store at " + path, (run.returncode, "store" in run.stderr), (74, True))
+
+    # a file that may only be read; root may write everywhere, so it is somebody else who tries
+    sealed = pathlib.Path(t, "sealed")
+    sealed.mkdir()
+    shutil.copy(store, sealed / "store.db")
+    program = shutil.copy(SWD, t + "/stickwrightd")
+    os.chmod(t, 0o755)
+    os.chmod(sealed / "store.db", 0o444)
+    os.chmod(sealed, 0o555)
+    nobody = (lambda: os.setuid(65534)) if os.getuid() == 0 else None
+    for path in (sealed / "store.db", sealed / "new.db"):
+        run = subprocess.run([program, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60,
+                             preexec_fn=nobody)
+        check(f"no writing in {path}", (run.returncode, "store" in run.stderr), (74, True))
+    os.chmod(sealed, 0o755)
 
     # no file may grow beyond 300 kB: what a full disk does to the store
     full = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, 300 << 10))
