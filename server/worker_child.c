@@ -125,9 +125,8 @@ int sw_worker_main(int argc, char **argv)
   c.job.on_progress = on_progress;
   c.job.progress_ctx = &c.told;
   c.job.arena = sw_arena_new(NULL, (size_t)memory_mb << 20);
-  if (!c.job.arena || !sw_arena_run(c.job.arena, run, &c))
-    return 4;
-  bool ok = write_frames(&c);
+  bool has_room = c.job.arena && sw_arena_run(c.job.arena, run, &c);
+  bool ok = has_room && write_frames(&c);
   sw_arena_free(c.job.arena);
-  return ok ? 0 : 74;
+  return !has_room ? 4 : ok ? 0 : 74;
 }
