@@ -28,9 +28,11 @@ int sw_layout__number(struct sw_choosing *c, double value, enum sw_dtype dtype)
 /* Rows of zeros in the layout of a loaded tensor: its device dim of K grows. */
 static bool padded_at_load(struct sw_choosing *c, const struct sw_op *op, int k, int64_t rows)
 {
-  struct sw_storage *s = &c->p->storages.v[op->in[1].storage];
+  int at = op->in[1].storage;
+  struct sw_storage *s = &c->p->storages.v[at];
   bool loaded = s->kind == SW_STORAGE_PARAMETER || s->kind == SW_STORAGE_BUFFER || s->kind == SW_STORAGE_CONSTANT;
-  if (!c->best || !c->o->free_weights || !loaded || c->written[op->in[1].storage] || c->pinned[op->in[1].storage])
+  bool is_new = at >= c->n_storages; /* a second load, a selection matrix: nobody's wish and nobody's to write */
+  if (!c->best || !c->o->free_weights || !loaded || (!is_new && (c->written[at] || c->pinned[at])))
     return false;
   struct sw_seen seen = sw_layout__see(s->layout, op, &op->in[1], SW_OFFSET_EXACT);
   int dim = -1;
