@@ -4,6 +4,7 @@
 #include "server/clock.h"
 #include "server/problem.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,11 +347,11 @@ static void release(struct sw_studies *ss, struct sw_study_record *s)
 
 bool sw_studies_write(struct sw_studies *ss, const char *id, struct sw_buf *out)
 {
-  struct sw_study_record *s = hold(ss, id), as_of_now;
+  struct sw_study_record *s = hold(ss, id), as_of_now = {0};
   if (!s)
     return false;
-  pthread_mutex_lock(&ss->lock);
-  as_of_now = *s; /* its texts are set once and live as long as the study */
+  pthread_mutex_lock(&ss->lock); /* it guards all but the thread's own fields; texts are set once and live as long as the study */
+  memcpy(&as_of_now, s, offsetof(struct sw_study_record, body));
   pthread_mutex_unlock(&ss->lock);
   write_record(&as_of_now, out);
   release(ss, s);
