@@ -19,6 +19,7 @@ say "compile $model on the command line"
 build/release/stickwright compile "$model" -o "$out/llama_tiny"
 
 say "start the daemon on a free port"
+: >"$out/daemon.out" # it is looked into before the daemon has written
 build/release/stickwrightd --listen 127.0.0.1:0 >"$out/daemon.out" 2>"$out/daemon.log" &
 daemon=$!
 trap 'kill $daemon 2>/dev/null || true' EXIT
