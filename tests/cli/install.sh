@@ -114,8 +114,8 @@ if command -v cpack >/dev/null && command -v dpkg-deb >/dev/null && command -v d
     dpkg --purge stickwright >"$t/log" 2>&1 || complain "dpkg --purge: $(cat "$t/log")"
     [ ! -e /usr/bin/stickwright ] && [ ! -e /usr/share/stickwright ] || complain "something is left"
   else
-    dpkg-deb -x "$deb" "$t/root"
-    "$t/root/usr/bin/stickwright" compile "$SW_SOURCE/data/models/softmax_block.pt2" >/dev/null || complain "the package's program fails"
+    dpkg-deb -x "$deb" "$t/unpacked"
+    "$t/unpacked/usr/bin/stickwright" compile "$SW_SOURCE/data/models/softmax_block.pt2" >/dev/null || complain "the package's program fails"
     echo "skipped: dpkg -i (as root, SW_INSTALL_HERE=1 does it on this machine)"
   fi
 else
