@@ -193,6 +193,7 @@ int64_t sw_layout__select_cost(const struct sw_choosing *c, const struct sw_sele
 /* The constant: a storage, one for equal matrices. */
 int sw_layout__selection_matrix(struct sw_choosing *c, const struct sw_select *x);
 void sw_layout__find_infinities(struct sw_choosing *c);
+void sw_layout__warn_of_product(struct sw_choosing *c, const struct sw_op *op, const struct sw_storage *operand);
 /* Of an op that computes, with these tensors. */
 int64_t sw_layout__work_cost(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *const *l, int n);
 /* A scalar (padding.c). */

@@ -177,8 +177,7 @@ static int select_lanes(struct sw_choosing *c, int op_i, int input, const struct
   if (!sw_layout__select(c, op, input, o->select - 2, o->alone, c->p->storages.v[from].layout, &x))
     return no_slice(c, op_i);
   if (!o->alone && storage < c->n_storages && c->infinite[storage] == SW_MAYBE_INFINITE)
-    sw_warn(c->job, "precision: node %s: its operand %s is put in place by a product with zeros and ones, which is right for "
-                    "finite numbers", op->name, c->p->storages.v[storage].name);
+    sw_layout__warn_of_product(c, op, &c->p->storages.v[storage]);
   x.first.in[o->alone].storage = from;
   x.first.in[!o->alone].storage = sw_layout__selection_matrix(c, &x);
   if (o->alone)

@@ -118,8 +118,7 @@ static void mend(struct sw_choosing *c, int op_i, int dim, bool is_first)
   int64_t n = op.range[loop];
   if (!is_scalar) {
     if (infinite == SW_MAYBE_INFINITE)
-      sw_warn(c->job, "precision: node %s: its operand %s is put in place by a product with zeros and ones, which is right for "
-                      "finite numbers", op.name, from->name);
+      sw_layout__warn_of_product(c, &op, from);
     op.in[0] = in_place(c, &op, loop, first, columns);
   }
   op.range[loop] = columns;

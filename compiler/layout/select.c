@@ -306,3 +306,9 @@ void sw_layout__find_infinities(struct sw_choosing *c)
         c->infinite[op->out.storage] = c->infinite[op->in[k].storage];
   }
 }
+
+void sw_layout__warn_of_product(struct sw_choosing *c, const struct sw_op *op, const struct sw_storage *operand)
+{
+  sw_warn(c->job, "precision: node %s: its operand %s is put in place by a product with zeros and ones, which is right for "
+                  "finite numbers", op->name, operand->name);
+}

@@ -29,26 +29,6 @@ enum { RESIDENT_SHARE = 16 };
 
 /* -- who may stay in the scratchpads -- */
 
-/* Ops whose tensors follow the slices of the op (compiler/plan/scratchpad.c). */
-static bool follows_slices(const struct sw_op *op)
-{
-  switch (op->op) {
-  case SW_OP_TOPKVALUE:
-  case SW_OP_TOPKINDEX:
-  case SW_OP_AVGPOOL:
-  case SW_OP_CONV2D:
-  case SW_OP_DEPTHWISE:
-  case SW_OP_QFP8CH:
-  case SW_OP_QFP8WT:
-  case SW_OP_MATMULFP8: return false;
-  default: break;
-  }
-  for (int i = 0; i < op->n_in; i++)
-    if (op->in[i].index_input >= 0)
-      return false;
-  return op->out.index_input < 0;
-}
-
 static double walked(const struct sw_op *op, const struct sw_access *x)
 {
   double n = 1;
@@ -101,14 +81,14 @@ static void look_at_op(struct sw_choosing *c, int op_i, int kernel, int *kernel_
   int r = op->out.storage;
   c->writer[r] = op_i;
   kernel_of[r] = kernel;
-  if (!follows_slices(op) || op->op == SW_OP_EXX2 || op->op == SW_OP_LAYERNORMSCALE || op->role == SW_ROLE_WRITE ||
+  if (!sw_follows_slices(op) || op->op == SW_OP_EXX2 || op->op == SW_OP_LAYERNORMSCALE || op->role == SW_ROLE_WRITE ||
       op->role == SW_ROLE_PADDING || !is_whole(c, op, &op->out))
     c->resident[r] = false;
   for (int k = 0; k < op->n_in; k++) {
     int p = op->in[k].storage;
     if (kernel_of[p] < 0)
       kernel_of[p] = kernel;
-    if (!follows_slices(op) || kernel_of[p] != kernel || !is_whole(c, op, &op->in[k]))
+    if (!sw_follows_slices(op) || kernel_of[p] != kernel || !is_whole(c, op, &op->in[k]))
       c->resident[p] = false;
   }
 }

@@ -236,6 +236,10 @@ int64_t sw_storage_elements(const struct sw_storage *s);
 /* How often an op runs: the product of the counts around it. */
 int64_t sw_op_turns(const struct sw_op *op);
 
+/* Whether the op's tensors simply follow its own slices, so that they may be in LX. Left out: windows, top-k and everything
+ * that picks rows, whose cores read outside their slices; conversions, which move data between cores. */
+bool sw_follows_slices(const struct sw_op *op);
+
 /* Checks what every pass may rely on: references in range, loops without range 1, accesses inside their storage, every
  * read storage written before (inputs, parameters, constants, scalars apart), names unique. For tests and debug
  * builds; a fault here is SW_INTERNAL. `pass` names who made the program. */

@@ -18,6 +18,26 @@ int64_t sw_op_turns(const struct sw_op *op)
   return n;
 }
 
+bool sw_follows_slices(const struct sw_op *op)
+{
+  switch (op->op) {
+  case SW_OP_RESTICKIFY:
+  case SW_OP_TOPKVALUE:
+  case SW_OP_TOPKINDEX:
+  case SW_OP_AVGPOOL:
+  case SW_OP_CONV2D:
+  case SW_OP_DEPTHWISE:
+  case SW_OP_QFP8CH:
+  case SW_OP_QFP8WT:
+  case SW_OP_MATMULFP8: return false;
+  default: break;
+  }
+  for (int i = 0; i < op->n_in; i++)
+    if (op->in[i].index_input >= 0)
+      return false;
+  return op->out.index_input < 0;
+}
+
 struct check {
   struct sw_job *job;
   const struct sw_program *p;

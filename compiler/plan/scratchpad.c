@@ -65,28 +65,6 @@ static bool reference_allows(const struct sw_program *p, const struct sw_op *op)
   }
 }
 
-/* Left out: windows, top-k and everything that picks rows,
- * whose cores read outside their slices; conversions, which move data between cores. */
-bool sw_follows_slices(const struct sw_op *op)
-{
-  switch (op->op) {
-  case SW_OP_RESTICKIFY:
-  case SW_OP_TOPKVALUE:
-  case SW_OP_TOPKINDEX:
-  case SW_OP_AVGPOOL:
-  case SW_OP_CONV2D:
-  case SW_OP_DEPTHWISE:
-  case SW_OP_QFP8CH:
-  case SW_OP_QFP8WT:
-  case SW_OP_MATMULFP8: return false;
-  default: break;
-  }
-  for (int i = 0; i < op->n_in; i++)
-    if (op->in[i].index_input >= 0)
-      return false;
-  return op->out.index_input < 0;
-}
-
 /* The same for what they write; the statistics of a layer norm have a form of their own. */
 static bool may_write(const struct sw_op *op)
 {

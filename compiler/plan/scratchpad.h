@@ -61,8 +61,6 @@ void sw_align_loops(struct sw_arena *arena, const struct sw_program *p, const st
 int64_t sw_pool_first_fit(struct sw_arena *arena, int n, const int64_t *bytes, const int *first, const int *last,
                           int64_t limit, int64_t *offset);
 
-/* Whether the op's tensors simply follow its own slices, so that they may be in LX. */
-bool sw_follows_slices(const struct sw_op *op);
 /* Whether several cores add up one result of it. */
 bool sw_splits_reduction(const struct sw_op *op);
 
