@@ -52,6 +52,7 @@ static const struct option {
     {"tile", LIST, FIELD(tile), NO_FIELD, "NAME:DIM=COUNT", 0, 0,
      "run ops in a loop over that many tiles of a tensor's dim; several nest, the first one outermost"},
     {"split", LIST, FIELD(splits), NO_FIELD, "OP=N,N,..", 0, 0, "cut an op's loops into that many slices over the cores"},
+    {"constant", LIST, FIELD(constants), NO_FIELD, "NAME=NUMBER", 0, 0, "replace a constant of the time model"},
 };
 enum { N_OPTIONS = sizeof table / sizeof table[0] };
 
@@ -200,6 +201,25 @@ enum sw_rc sw_options_pin_file(struct sw_job *job, struct sw_options *o, const c
       }
     }
     p->layout = sw_buf_text(&b);
+  }
+  return SW_OK;
+}
+
+enum sw_rc sw_options_machine_file(struct sw_job *job, struct sw_options *o, const char *text, size_t len)
+{
+  json_t *root = sw_json_parse(job, "machine file", text, len, 10000);
+  if (!root)
+    return job->worst;
+  if (!json_is_object(root))
+    return sw_fail(job, SW_INVALID, "machine file: an object {NAME: number} expected");
+  const char *name;
+  json_t *v;
+  json_object_foreach (root, name, v) {
+    char number[32];
+    if (!json_is_number(v))
+      return sw_fail(job, SW_INVALID, "machine file: /%s: a number expected", name);
+    sw_real_text(number, json_number_value(v));
+    *SW_PUSH(job->arena, &o->constants) = sw_arena_printf(job->arena, "%s=%s", name, number);
   }
   return SW_OK;
 }

@@ -36,6 +36,7 @@ struct sw_options {
   struct sw_texts dim_max; /* "s0=2048:64" */
   struct sw_texts tile;
   struct sw_texts splits; /* "mm=4,8,1" */
+  struct sw_texts constants; /* "hbm=120" */
   bool given_sharing, given_free_weights, given_lx_placer, given_objective; /* else they follow the profile */
 };
 
@@ -50,6 +51,8 @@ bool sw_option_repeats(const char *name);
 void sw_options_settle(struct sw_options *o);
 /* Pins from a JSON document {NAME: {device_size, stride_map}} or {NAME: "order:1,0"}. */
 enum sw_rc sw_options_pin_file(struct sw_job *job, struct sw_options *o, const char *text, size_t len);
+/* Constants of the time model from a JSON document {NAME: number}. */
+enum sw_rc sw_options_machine_file(struct sw_job *job, struct sw_options *o, const char *text, size_t len);
 /* Every effective value as a JSON object, in the table's order. */
 void sw_options_write(const struct sw_options *o, struct sw_jw *w);
 /* One line an option for help texts: name, values, default, meaning. */

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """Compiles every model of some folders in both profiles and lists those where best costs more than torch-spyre.
 
-    bench/profiles.py [--bin build/release/stickwright] [--jobs 2] [--only TEXT] [--list] FOLDER...
+    bench/profiles.py [--bin build/release/stickwright] [--jobs 2] [--only TEXT] [--list] [--elements] FOLDER...
 
 FOLDER holds *.pt2 at any depth. Compared are objective.predicted_ns (one time model for both profiles, transfers of host
 steps included) and objective.conversion_elements. Models that only one profile accepts are counted, not compared. --list:
-every model, with the layouts whose plan best keeps. Prints Markdown; exit 1 if best predicts more anywhere. Standard library
-only."""
+every model, with the layouts whose plan best keeps. --elements: both with objective elements, compared by
+objective.full_value. Prints Markdown; exit 1 if best costs more anywhere. Standard library only."""
 import argparse, concurrent.futures, json, math, pathlib, subprocess, sys
 
 PROFILES = ("torch-spyre", "best")
 
 
-def objective(binary, path, profile):
+def objective(binary, path, profile, options):
     """The objective of a result, None when the profile does not accept the model."""
-    p = subprocess.run([binary, "compile", "--json", "--verify=never", "--profile", profile, str(path)], capture_output=True, timeout=600)
+    p = subprocess.run([binary, "compile", "--json", "--verify=never", "--profile", profile, *options, str(path)], capture_output=True,
+                       timeout=600)
     if p.returncode:
         return None
     result = json.loads(p.stdout)
@@ -71,17 +72,21 @@ def main():
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--only", default="", help="names that contain this")
     p.add_argument("--list", action="store_true", help="a line for every model")
+    p.add_argument("--elements", action="store_true", help="objective elements")
     p.add_argument("folders", nargs="+", metavar="FOLDER")
     args = p.parse_args()
-    worse = 0
+    worse, options = 0, ["--objective", "elements"] if args.elements else []
     for folder in args.folders:
         files = sorted(f for f in pathlib.Path(folder).rglob("*.pt2") if args.only in name_of(f))
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            got = list(pool.map(lambda f: [objective(args.bin, f, p) for p in PROFILES], files))
+            got = list(pool.map(lambda f: [objective(args.bin, f, p, options) for p in PROFILES], files))
         rows = [(name_of(f), r, b) for f, (r, b) in zip(files, got) if r and b]
         summary(folder, rows, [sum(bool(r) and not b for r, b in got), sum(bool(b) and not r for r, b in got)])
-        worse += exceptions(rows, "predicted_ns", "predicted time")
-        exceptions(rows, "conversion_elements", "elements converted")
+        if args.elements:
+            worse += exceptions(rows, "full_value", "elements converted")
+        else:
+            worse += exceptions(rows, "predicted_ns", "predicted time")
+            exceptions(rows, "conversion_elements", "elements converted")
         if args.list:
             listing(rows)
         print()

@@ -3,6 +3,7 @@
 #include "compiler/report/report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static const char *const profiles[] = {"best", "torch-spyre"};
@@ -37,6 +38,7 @@ static void keep(struct sw_arena *a, const struct sw_compiled *done, bool is_goo
   r->conversion_elements = c->conversion_elements;
   r->n_variables = c->n_variables;
   r->solver_nodes = c->n_glpk_nodes;
+  r->solver_work = c->work;
   for (int i = 0; i < c->conversions.n; i++) {
     const struct sw_conversion *v = &c->conversions.v[i];
     const struct sw_storage *from = &done->program->storages.v[v->storage], *to = &done->program->storages.v[v->copy];
@@ -144,11 +146,23 @@ static const struct sw_compared *first_of(const struct sw_comparison *c, int i)
   return &c->runs.v[i];
 }
 
+/* Cost above that of the run of the same model and profile that is proved, as a part of it; NAN: none is, or in another unit. */
+static double over(const struct sw_comparison *c, const struct sw_compared *r)
+{
+  for (int i = 0; i < c->runs.n; i++) {
+    const struct sw_compared *best = &c->runs.v[i];
+    if (best->has_plan && r->has_plan && best->profile == r->profile && best->value == best->bound && !strcmp(best->model, r->model) &&
+        !strcmp(best->unit, r->unit))
+      return (double)(r->value - best->value) / (double)(best->value > 1 ? best->value : 1);
+  }
+  return NAN;
+}
+
 void sw_compare_text(const struct sw_comparison *c, struct sw_buf *out)
 {
   enum { MOST = 6 };
-  sw_buf_printf(out, "%-28s %-11s %-8s %-10s %14s %-8s %5s %13s %11s\n", "model", "profile", "solver", "status", "cost",
-                "unit", "conv", "elements", "us");
+  sw_buf_printf(out, "%-28s %-11s %-8s %-10s %14s %-8s %8s %5s %13s %11s %11s\n", "model", "profile", "solver", "status", "cost",
+                "unit", "over", "conv", "elements", "us", "work");
   for (int i = 0; i < c->runs.n; i++) {
     const struct sw_compared *r = &c->runs.v[i], *first = first_of(c, i);
     sw_buf_printf(out, "%-28s %-11s %-8s %-10s ", r == first ? r->model : "", profiles[r->profile], solvers[r->solver],
@@ -157,8 +171,14 @@ void sw_compare_text(const struct sw_comparison *c, struct sw_buf *out)
       sw_buf_printf(out, "%s\n", r->fault ? r->fault : "");
       continue;
     }
-    sw_buf_printf(out, "%14" PRId64 " %-8s %5d %13" PRId64 " %11.1f\n", r->value, r->unit, r->n_conversions,
-                  r->conversion_elements, r->predicted_ns / 1e3);
+    double above = over(c, r);
+    sw_buf_printf(out, "%14" PRId64 " %-8s ", r->value, r->unit);
+    if (isnan(above))
+      sw_buf_printf(out, "%8s", "-");
+    else
+      sw_buf_printf(out, "%+7.1f%%", 100 * above);
+    sw_buf_printf(out, " %5d %13" PRId64 " %11.1f %11" PRId64 "\n", r->n_conversions, r->conversion_elements, r->predicted_ns / 1e3,
+                  r->solver_work);
     int shown = 0;
     for (int k = 0; k < r->conversions.n; k++)
       if (!holds(first, r->conversions.v[k]) && shown++ < MOST)
@@ -192,12 +212,18 @@ void sw_compare_json(const struct sw_comparison *c, struct sw_buf *out)
       sw_jw_kstr(&w, "unit", r->unit);
       sw_jw_kint(&w, "value", r->value);
       sw_jw_kint(&w, "bound", r->bound);
+      sw_jw_key(&w, "over");
+      if (isnan(over(c, r)))
+        sw_jw_null(&w);
+      else
+        sw_jw_real(&w, over(c, r));
       sw_jw_kint(&w, "conversion_elements", r->conversion_elements);
       sw_jw_kreal(&w, "predicted_ns", r->predicted_ns);
       sw_jw_kint(&w, "ops", r->n_ops);
       sw_jw_kint(&w, "kernels", r->n_kernels);
       sw_jw_kint(&w, "variables", r->n_variables);
       sw_jw_kint(&w, "glpk_nodes", r->solver_nodes);
+      sw_jw_kint(&w, "work", r->solver_work);
       sw_jw_key(&w, "conversions");
       sw_jw_array(&w);
       for (int k = 0; k < r->conversions.n; k++)

@@ -12,7 +12,7 @@ struct sw_compared {
   const char *status, *fault; /* fault: the first one, or NULL */
   bool has_plan;
   const char *unit;
-  int64_t value, bound, conversion_elements, solver_nodes;
+  int64_t value, bound, conversion_elements, solver_nodes, solver_work;
   int n_conversions, n_variables, n_ops, n_host_steps, n_kernels;
   int n_intermediates, n_in_lx; /* storages that a device op writes, and how many of them live in the scratchpads */
   int64_t peak_pool_bytes;
@@ -37,7 +37,7 @@ void sw_compare_run(struct sw_job *job, const char *model, const struct sw_compi
 enum sw_rc sw_compare_grid(struct sw_job *job, const char *model, const struct sw_compile_input *in, const char *profiles,
                            const char *solvers, const struct sw_options *base, struct sw_comparison *c);
 
-/* A table for people; each run also says which conversions the first run of its model has and it has not ("-"), and
+/* A table for people; "over" is the cost above the proved optimum of the same model and profile. Each run also says which conversions the first run of its model has and it has not ("-"), and
  * the other way round ("+"). */
 void sw_compare_text(const struct sw_comparison *c, struct sw_buf *out);
 void sw_compare_json(const struct sw_comparison *c, struct sw_buf *out);

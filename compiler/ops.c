@@ -25,6 +25,12 @@ void sw_ops_json(struct sw_buf *out)
     sw_jw_end_object(&w);
   }
   sw_jw_end_array(&w);
+  sw_jw_key(&w, "aliases");
+  sw_jw_object(&w);
+  const char *of, *name;
+  for (int i = 0; (name = sw_schema_alias(i, &of)); i++)
+    sw_jw_kstr(&w, name, of);
+  sw_jw_end_object(&w);
   sw_jw_key(&w, "device_ops");
   sw_jw_array(&w);
   for (int op = 0; op < SW_N_DEVICE_OPS; op++) {
@@ -50,6 +56,11 @@ void sw_ops_markdown(struct sw_buf *out)
   sw_buf_puts(out, "| overload | kind | becomes | note |\n|---|---|---|---|\n");
   for (int i = 0; sw_operation_at(i, &o); i++)
     sw_buf_printf(out, "| %s | %s | %s | %s |\n", o.target, o.kind, o.becomes, o.note ? o.note : "");
+  sw_buf_puts(out, "\nOther names of the same, in-place forms included: ");
+  const char *of, *name;
+  for (int i = 0; (name = sw_schema_alias(i, &of)); i++)
+    sw_buf_printf(out, "%s`%s` (%s)", i ? ", " : "", name, of);
+  sw_buf_puts(out, ".\n");
   sw_buf_puts(out, "\n| device op | float16 | float32 | fp8 | int32 |\n|---|---|---|---|---|\n");
   for (int op = 0; op < SW_N_DEVICE_OPS; op++) {
     sw_buf_printf(out, "| %s |", sw_device_op_name((enum sw_device_op)op));

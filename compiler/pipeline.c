@@ -2,7 +2,8 @@
 
 #include "compiler/dims.h"
 #include "compiler/emit/opspec.h"
-#include "compiler/fastest.h"
+#include "compiler/layout/machine.h"
+#include "compiler/rivals.h"
 #include "compiler/report/report.h"
 #include "compiler/self_check.h"
 
@@ -33,7 +34,11 @@ static enum sw_rc pass_read(struct run *r)
 
 static enum sw_rc pass_lower(struct run *r)
 {
+  const struct sw_machine *machine;
+  SW_TRY(sw_machine_read(r->job, r->o, &machine));
   enum sw_rc rc = sw_lower(r->job, r->o, r->c->graph, &r->c->program);
+  if (r->c->program)
+    r->c->program->machine = machine;
   if (rc == SW_OK)
     sw_find_serving_dims(r->job, r->o, r->in, r->program, r->c->graph, r->c->program);
   return rc;
@@ -48,7 +53,7 @@ static enum sw_rc pass_plan(struct run *r)
 {
   SW_TRY(sw_make_plan(r->job, r->o, r->c->program, &r->c->plan));
   struct sw_planned p = {r->c->program, r->c->choice, r->c->plan};
-  SW_TRY(sw_keep_fastest(r->job, r->o, r->in, r->program, r->c->graph, &p));
+  SW_TRY(sw_keep_best_rival(r->job, r->o, r->in, r->program, r->c->graph, &p));
   r->c->program = p.program;
   r->c->choice = p.choice;
   r->c->plan = p.plan;

@@ -22,7 +22,7 @@ enum MHD_Result sw_send(struct sw_request *q, unsigned status, struct MHD_Respon
   q->status = status;
   MHD_add_response_header(r, "X-Request-Id", q->id);
   MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-  if (atomic_load(&q->server->stopping))
+  if (q->ends_connection || atomic_load(&q->server->stopping))
     MHD_add_response_header(r, "Connection", "close");
   sw_connection_phase(q->server->connections, q->socket, SW_PHASE_ANSWER);
   enum MHD_Result ok = MHD_queue_response(q->connection, status, r);
@@ -68,12 +68,19 @@ enum MHD_Result sw_send_problem(struct sw_request *q, unsigned status, const cha
   if (r && status == 503)
     MHD_add_response_header(r, "Retry-After", "5");
   if (r && status == 405)
-    MHD_add_response_header(r, "Allow", detail);
+    MHD_add_response_header(r, "Allow", q->allow);
   if (r && !strcmp(slug, "encoding"))
     MHD_add_response_header(r, "Accept-Encoding", "gzip, zstd");
   if (r && status == 401)
     MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
   return sw_send(q, status, r);
+}
+
+enum MHD_Result sw_send_outcome(struct sw_request *q)
+{
+  const struct sw_outcome *o = &q->done;
+  return sw_send_problem(q, o->status, o->slug ? o->slug : "limit", o->detail ? o->detail : "the service is out of memory",
+                         o->errors);
 }
 
 static const char *media_type(const char *path)
@@ -132,6 +139,9 @@ enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *res, cons
   struct MHD_Response *r;
   unsigned status = MHD_HTTP_OK;
   const char *form = "";
+  const struct sw_result_file *f = q->wants_zip ? NULL : sw_result_find(res, path);
+  if (!f && !q->wants_zip)
+    return sw_send_problem(q, 404, "not-found", "the result has no such file", NULL);
   if (!created && tag_matches(q, res->id)) {
     status = MHD_HTTP_NOT_MODIFIED;
     r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -145,9 +155,6 @@ enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *res, cons
     if (r)
       MHD_add_response_header(r, "Content-Type", "application/zip");
   } else {
-    const struct sw_result_file *f = sw_result_find(res, path);
-    if (!f)
-      return sw_send_problem(q, 404, "not-found", "the result has no such file", NULL);
     enum sw_coding c;
     r = file_response(q, res, f, &c);
     form = (const char *const[]){"", "-gzip", "-zstd"}[c];
@@ -157,8 +164,9 @@ enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *res, cons
   char etag[SW_ID_LEN + 16], location[SW_ID_LEN + 16];
   snprintf(etag, sizeof etag, "\"%s%s\"", res->id, form);
   MHD_add_response_header(r, "ETag", etag);
-  MHD_add_response_header(r, "Cache-Control", "immutable");
-  if (created) {
+  if (!created) {
+    MHD_add_response_header(r, "Cache-Control", "max-age=31536000, immutable");
+  } else {
     snprintf(location, sizeof location, "/results/%s", res->id);
     MHD_add_response_header(r, "Location", location);
     if (res->server_timing)

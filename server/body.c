@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct sw_body {
@@ -166,10 +167,10 @@ static bool copy(int from, int to)
   return !n;
 }
 
-bool sw_body_save(const struct sw_body *b, const char *path)
+static bool save(const struct sw_body *b, const char *path, const char *behind)
 {
   int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), from = sw_body_open(b);
-  bool ok = to >= 0 && from >= 0 && copy(from, to);
+  bool ok = to >= 0 && from >= 0 && copy(from, to) && write_all(to, behind, strlen(behind));
   if (from >= 0)
     close(from);
   if (to >= 0 && close(to))
@@ -179,20 +180,43 @@ bool sw_body_save(const struct sw_body *b, const char *path)
   return ok;
 }
 
+bool sw_body_save(const struct sw_body *b, const char *path)
+{
+  return save(b, path, "");
+}
+
+enum { DIGEST = 64 };
+
+bool sw_body_keep(const struct sw_body *b, const char *path)
+{
+  char digest[DIGEST + 1];
+  return sw_body_digest(b, "", 0, digest) && save(b, path, digest);
+}
+
+/* Takes n bytes from the file. */
+static bool take(struct sw_body *b, int from, off_t n)
+{
+  char piece[1 << 16];
+  while (n > 0) {
+    ssize_t got = read(from, piece, n < (off_t)sizeof piece ? (size_t)n : sizeof piece);
+    if (got <= 0 || sw_body_add(b, piece, (size_t)got) != SW_BODY_OK)
+      return false;
+    n -= got;
+  }
+  return true;
+}
+
 struct sw_body *sw_body_load(const char *path, size_t most)
 {
+  struct stat about;
+  char kept[DIGEST], digest[DIGEST + 1];
   int from = open(path, O_RDONLY | O_CLOEXEC);
   struct sw_body *b = from < 0 ? NULL : sw_body_new(most);
-  char piece[1 << 16];
-  ssize_t n = b ? 0 : -1;
-  while (b && (n = read(from, piece, sizeof piece)) > 0)
-    if (sw_body_add(b, piece, (size_t)n) != SW_BODY_OK) {
-      n = -1;
-      break;
-    }
+  bool ok = b && !fstat(from, &about) && about.st_size >= DIGEST && take(b, from, about.st_size - DIGEST) &&
+            read(from, kept, DIGEST) == DIGEST && sw_body_digest(b, "", 0, digest) && !memcmp(kept, digest, DIGEST);
   if (from >= 0)
     close(from);
-  if (!n)
+  if (ok)
     return b;
   sw_body_free(b);
   return NULL;

@@ -28,8 +28,10 @@ int sw_body_open(const struct sw_body *b);
 /* The same bytes as a body of its own, without copying what is in a file; NULL: out of memory. */
 struct sw_body *sw_body_again(const struct sw_body *b);
 
-/* Writes the body to a new file, or reads it back from one. */
+/* Writes the body to a new file. */
 bool sw_body_save(const struct sw_body *b, const char *path);
+/* The same with its digest behind it, and back again; NULL when the file is not there or not whole. */
+bool sw_body_keep(const struct sw_body *b, const char *path);
 struct sw_body *sw_body_load(const char *path, size_t most);
 
 #endif

@@ -233,6 +233,23 @@ enum sw_rc sw_call_set(struct sw_job *job, struct sw_call *c, const char *name, 
   return SW_USAGE;
 }
 
+enum sw_rc sw_call_set_pair(struct sw_job *job, struct sw_call *c, const char *pair)
+{
+  const char *equals = strchr(pair, '=');
+  if (!equals)
+    return sw_fail(job, SW_USAGE, "NAME=VALUE expected, \"%s\" found", pair);
+  return sw_call_set(job, c, sw_arena_strndup(job->arena, pair, (size_t)(equals - pair)), equals + 1);
+}
+
+enum sw_rc sw_call_read(struct sw_job *job, struct sw_call *c, const char *args, size_t len)
+{
+  if (!sw_call_init(c, args))
+    return sw_fail(job, SW_USAGE, "there is no verb %s", args);
+  for (const char *s = args + strlen(args) + 1; s < args + len; s += strlen(s) + 1)
+    SW_TRY(sw_call_set_pair(job, c, s));
+  return SW_OK;
+}
+
 void sw_call_write(struct sw_call *c, struct sw_buf *out)
 {
   struct sw_jw w = {.out = out};

@@ -35,6 +35,10 @@ bool sw_call_init(struct sw_call *c, const char *verb);
 bool sw_call_repeats(const struct sw_call *c, const char *name);
 /* SW_USAGE with the legal names or values. */
 enum sw_rc sw_call_set(struct sw_job *job, struct sw_call *c, const char *name, const char *value);
+/* The same for "NAME=VALUE". */
+enum sw_rc sw_call_set_pair(struct sw_job *job, struct sw_call *c, const char *pair);
+/* A call from the arguments of a task: verb and NAME=VALUE..., each with a NUL behind it. */
+enum sw_rc sw_call_read(struct sw_job *job, struct sw_call *c, const char *args, size_t len);
 /* Verb and every effective parameter: equal text, equal work. */
 void sw_call_write(struct sw_call *c, struct sw_buf *out);
 /* The address of the result: of the version, the body and that text. False: out of memory. */

@@ -17,30 +17,46 @@ static struct sw_request *request_of(struct sw_waiter *w)
   return (struct sw_request *)(void *)((char *)w - offsetof(struct sw_request, waiter));
 }
 
-/* The client went away: its work ends, if nobody else waits for it. */
-static void client_gone(void *request)
+void sw_wait(struct sw_request *q)
 {
-  struct sw_request *q = request;
-  if (!sw_queue_leave(q->server->queue, &q->waiter))
-    return; /* it is being told of the end */
+  q->has_waited = true;
+  atomic_fetch_add(&q->server->n_waiting, 1);
+  MHD_suspend_connection(q->connection);
+}
+
+void sw_wake(struct sw_request *q, const struct sw_outcome *o)
+{
+  if (o)
+    sw_outcome_copy(&q->done, o);
+  q->is_done = true;
+  MHD_resume_connection(q->connection);
+}
+
+void sw_wake_refused(struct sw_request *q, const char *slug, const char *detail)
+{
+  struct sw_outcome o = {0};
+  sw_outcome_problem(&o, 503, slug, detail);
+  sw_wake(q, &o);
+  sw_outcome_clear(&o);
+}
+
+void sw_wake_gone(struct sw_request *q)
+{
   q->has_gone = true;
   MHD_resume_connection(q->connection);
 }
 
-static char *copy_text(const char *s)
+/* The client went away: its work ends, if nobody else waits for it. */
+static void client_gone(void *request)
 {
-  return s ? strdup(s) : NULL;
+  struct sw_request *q = request;
+  if (sw_queue_leave(q->server->queue, &q->waiter)) /* else it is being told of the end */
+    sw_wake_gone(q);
 }
 
 static void work_done(struct sw_waiter *w, const struct sw_outcome *o)
 {
-  struct sw_request *q = request_of(w);
-  q->done = (struct sw_outcome){.status = o->status, .result = o->result, .slug = copy_text(o->slug),
-                                .detail = copy_text(o->detail), .errors = copy_text(o->errors)};
-  if (q->done.result)
-    sw_result_take(q->done.result);
-  q->is_done = true;
-  MHD_resume_connection(q->connection);
+  sw_wake(request_of(w), o);
 }
 
 /* Who asks, for the fair queue: the address, and a name that clients behind one address may give themselves. */
@@ -68,11 +84,7 @@ static bool make_task(struct sw_request *q, struct sw_task *t)
   return true;
 }
 
-static enum MHD_Result busy(struct sw_request *q)
-{
-  sw_metrics_count(q->server->metrics, SW_METRIC_queue_refusals);
-  return sw_send_problem(q, 503, "busy", "as many requests are waiting as may wait", NULL);
-}
+static const char too_many[] = "as many requests are waiting as may wait";
 
 static enum MHD_Result start_job(struct sw_request *q, struct sw_task *t, bool known)
 {
@@ -82,8 +94,10 @@ static enum MHD_Result start_job(struct sw_request *q, struct sw_task *t, bool k
     sw_task_clear(t);
   if (rc == SW_JOBS_NOT_KEPT)
     return sw_send_problem(q, 503, "io", "the store can't be written, so no job can be accepted", NULL);
-  if (rc == SW_JOBS_BUSY)
-    return busy(q);
+  if (rc == SW_JOBS_BUSY) {
+    sw_metrics_count(q->server->metrics, SW_METRIC_queue_refusals);
+    return sw_send_problem(q, 503, "busy", too_many, NULL);
+  }
   struct sw_buf b = {.arena = q->arena};
   sw_jobs_write(q->server->jobs, id, &b);
   struct MHD_Response *r =
@@ -102,13 +116,10 @@ enum MHD_Result sw_post_work(struct sw_request *q)
   struct sw_server *s = q->server;
   if (q->has_gone)
     return MHD_NO;
-  if (q->is_busy)
-    return busy(q);
   if (q->is_done && q->done.result)
     return sw_send_result(q, q->done.result, "result.json", true);
   if (q->is_done)
-    return sw_send_problem(q, q->done.status, q->done.slug ? q->done.slug : "limit",
-                           q->done.detail ? q->done.detail : "the service is out of memory", q->done.errors);
+    return sw_send_outcome(q);
   if (!sw_call_address(&q->call, q->arena, q->body, q->result_id))
     return sw_send_problem(q, 503, "limit", "the service is out of memory", NULL);
   struct sw_result *known = sw_store_find(s->store, q->result_id);
@@ -127,13 +138,11 @@ enum MHD_Result sw_post_work(struct sw_request *q)
   q->waiter.done = work_done;
   q->waiter.deadline = sw_now() + q->seconds;
   const char *who = client(q);
-  q->has_waited = true;
-  atomic_fetch_add(&s->n_waiting, 1);
-  MHD_suspend_connection(q->connection); /* before the work can end and resume it */
+  sw_wait(q);
   if (!sw_queue_join(s->queue, &t, who, &q->waiter)) {
     sw_task_clear(&t);
-    q->is_busy = true; /* a suspended connection can't be answered: it comes here again */
-    MHD_resume_connection(q->connection);
+    sw_metrics_count(s->metrics, SW_METRIC_queue_refusals);
+    sw_wake_refused(q, "busy", too_many);
     return MHD_YES;
   }
   sw_connection_waits(s->connections, q->socket, client_gone, q); /* it can't end before: that is up to this thread */

@@ -22,20 +22,44 @@ static enum MHD_Result accepted(struct sw_request *q, const char *id)
   return sw_send(q, 202, r);
 }
 
+static struct sw_request *request_of(struct sw_study_asker *a)
+{
+  return (struct sw_request *)(void *)((char *)a - offsetof(struct sw_request, asker));
+}
+
+static void told(struct sw_study_asker *a, const struct sw_outcome *refused)
+{
+  sw_wake(request_of(a), refused);
+}
+
+static void client_gone(void *request)
+{
+  struct sw_request *q = request;
+  if (sw_studies_leave(q->server->studies, &q->asker)) /* else it is being told */
+    sw_wake_gone(q);
+}
+
+/* Called again when the study was read. */
 enum MHD_Result sw_post_study(struct sw_request *q)
 {
-  if (MHD_lookup_connection_value(q->connection, MHD_GET_ARGUMENT_KIND, "deadline"))
-    return sw_send_problem(q, 400, "usage", "a study has no deadline; DELETE ends it", NULL);
-  char id[SW_JOB_ID_LEN + 1];
-  switch (sw_studies_add(q->server->studies, q->body, id)) {
-  case SW_JOBS_OK:
-    q->body = NULL;
-    return accepted(q, id);
-  case SW_JOBS_NOT_KEPT:
-    return sw_send_problem(q, 503, "io", "the store can't be written, so no study can be accepted", NULL);
-  default:
-    return sw_send_problem(q, 503, "busy", "as many studies are in work as may be", NULL);
+  struct sw_server *s = q->server;
+  if (q->has_gone)
+    return MHD_NO;
+  if (q->is_done && !q->done.status)
+    return accepted(q, q->asker.id);
+  if (q->is_done)
+    return sw_send_outcome(q);
+  struct sw_body *body = q->body;
+  q->body = NULL;
+  q->asker.told = told;
+  sw_wait(q);
+  if (sw_studies_add(s->studies, body, q->seconds, &q->asker)) {
+    sw_connection_waits(s->connections, q->socket, client_gone, q);
+    return MHD_YES;
   }
+  sw_body_free(body);
+  sw_wake_refused(q, "busy", "as many studies are in work as may be");
+  return MHD_YES;
 }
 
 enum MHD_Result sw_get_study(struct sw_request *q)

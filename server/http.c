@@ -19,10 +19,18 @@
 
 /* -- one request -- */
 
-/* Called with the request line, before anything in it is decoded: what the handler gets ends at a NUL. */
-static void *on_line(void *cls, const char *uri, struct MHD_Connection *c)
+static void request_free(struct sw_request *q)
 {
-  struct sw_server *s = cls;
+  sw_outcome_clear(&q->done);
+  sw_body_free(q->body);
+  sw_inflater_free(q->inflater);
+  sw_arena_free(q->arena);
+  sw_arena_free(q->spare);
+  free(q);
+}
+
+static struct sw_request *request_new(struct sw_server *s, struct MHD_Connection *c)
+{
   struct sw_request *q = calloc(1, sizeof *q);
   if (!q)
     return NULL;
@@ -32,23 +40,25 @@ static void *on_line(void *cls, const char *uri, struct MHD_Connection *c)
   q->socket = info ? info->socket_context : NULL;
   q->start = sw_now();
   q->arena = sw_arena_new(NULL, 4 << 20);
-  const char *nul = strstr(uri, "%00");
-  q->has_nul = nul && nul < uri + strcspn(uri, "?");
+  q->spare = sw_arena_new(NULL, 16 << 10);
   snprintf(q->id, sizeof q->id, "%08" PRIx32 "%08" PRIx32, (uint32_t)s->boot,
            (uint32_t)atomic_fetch_add(&s->n_requests, 1));
-  if (q->arena)
+  if (q->arena && q->spare)
     return q;
-  free(q);
+  request_free(q);
   return NULL;
 }
 
-static void request_free(struct sw_request *q)
+/* A request's state is its sw_request from its headers on. Before, it is NULL or this mark: nothing that has an owner, as
+ * libmicrohttpd says of a request with too many parameters neither that it came nor that it ended. */
+static char nul_in_path;
+
+/* Called with the request line, before anything in it is decoded: what the handler gets ends at a NUL. */
+static void *on_line(void *cls, const char *uri, struct MHD_Connection *c)
 {
-  sw_outcome_clear(&q->done);
-  sw_body_free(q->body);
-  sw_inflater_free(q->inflater);
-  sw_arena_free(q->arena);
-  free(q);
+  (void)cls, (void)c;
+  const char *nul = uri ? strstr(uri, "%00") : NULL;
+  return nul && nul < uri + strcspn(uri, "?") ? &nul_in_path : NULL;
 }
 
 /* A piece of the body. What is wrong with it is said when all of it has come; false ends the connection. */
@@ -80,7 +90,7 @@ static enum MHD_Result answer(struct sw_request *q)
     return sw_send_problem(q, 413, "limit", "the body inflates to more bytes than a body may have", NULL);
   if (q->body_refused || (q->inflater && q->body && !sw_inflater_complete(q->inflater)))
     return sw_send_problem(q, 400, "usage", "the body is not of its Content-Encoding", NULL);
-  if (q->is_busy || q->has_gone)
+  if (q->has_gone)
     return q->route->handle(q);
   if (!q->body)
     return sw_send_problem(q, 400, "usage", "the request has no body; post the model or problem as it is", NULL);
@@ -91,7 +101,7 @@ static enum MHD_Result answer(struct sw_request *q)
 
 struct step {
   struct sw_request *q;
-  const char *url, *method, *data;
+  const char *url, *method, *version, *data;
   size_t *size;
   enum MHD_Result result;
 };
@@ -102,8 +112,9 @@ static void step(void *p)
   struct sw_request *q = s->q;
   if (!q->begun) {
     q->begun = true;
-    q->path = sw_arena_strdup(q->arena, q->has_nul ? "" : s->url);
+    q->path = sw_arena_strdup(q->arena, s->url);
     q->method = s->method;
+    q->version = s->version;
     s->result = MHD_YES;
     sw_connection_phase(q->server->connections, q->socket, SW_PHASE_BODY);
     sw_refuse_early(q, &s->result);
@@ -115,34 +126,51 @@ static void step(void *p)
   }
 }
 
+/* The request's small budget is spent: what would be said needs more. */
+static void say_too_much(void *p)
+{
+  struct step *s = p;
+  struct sw_request *q = s->q;
+  struct sw_arena *spent = q->arena;
+  q->arena = q->spare;
+  q->spare = spent;
+  s->result = sw_send_problem(q, 413, "limit", "the answer needs more memory than a request may use", NULL);
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url, const char *method,
                                   const char *version, const char *data, size_t *size, void **state)
 {
-  (void)cls, (void)c, (void)version;
-  struct step s = {.q = *state, .url = url, .method = method, .data = data, .size = size, .result = MHD_NO};
-  if (!s.q || !sw_arena_run(s.q->arena, step, &s))
-    return MHD_NO; /* a request's own small budget is spent: close */
+  bool has_nul = *state == &nul_in_path, is_new = !*state || has_nul;
+  struct sw_request *q = is_new ? request_new(cls, c) : *state;
+  struct step s = {.q = q, .url = has_nul ? "" : url, .method = method, .version = version, .data = data, .size = size,
+                   .result = MHD_NO};
+  *state = q;
+  if (!q)
+    return MHD_NO;
+  if (!sw_arena_run(q->arena, step, &s) && !sw_arena_run(q->spare, say_too_much, &s))
+    return MHD_NO;
   return s.result;
 }
 
-/* One JSON line a request, without bodies. */
+/* One JSON line a request, without bodies; of one that libmicrohttpd did not let through only that it ended. */
 static void on_completed(void *cls, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
 {
   (void)c;
   struct sw_server *s = cls;
-  struct sw_request *q = *state;
+  struct sw_request *q = *state == &nul_in_path ? NULL : *state;
+  double seconds = q ? sw_now() - q->start : 0;
+  const struct sw_route *route = q ? q->route : NULL;
+  unsigned status = q ? q->status : 0;
+  fprintf(stderr, "{\"request_id\":\"%s\",\"method\":\"%s\",\"route\":\"%s\",\"status\":%u,\"ms\":%.1f,\"ended\":%d}\n",
+          q ? q->id : "-", route ? route->method : "-", route ? route->path : "-", status, seconds * 1e3, (int)why);
+  sw_metrics_request(s->metrics, route ? (int)(route - sw_routes) : -1, status, seconds);
+  *state = NULL;
   if (!q)
     return;
-  double seconds = sw_now() - q->start;
-  int route = q->route ? (int)(q->route - sw_routes) : -1;
-  fprintf(stderr, "{\"request_id\":\"%s\",\"method\":\"%s\",\"route\":\"%s\",\"status\":%u,\"ms\":%.1f,\"ended\":%d}\n",
-          q->id, q->route ? q->route->method : "-", q->route ? q->route->path : "-", q->status, seconds * 1e3, (int)why);
-  sw_metrics_request(s->metrics, route, q->status, seconds);
   sw_connection_phase(s->connections, q->socket, SW_PHASE_HEADERS);
   if (q->has_waited)
     atomic_fetch_sub(&s->n_waiting, 1);
   request_free(q);
-  *state = NULL;
 }
 
 static void on_connection(void *cls, struct MHD_Connection *c, void **socket_context,

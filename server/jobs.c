@@ -1,6 +1,7 @@
 #include "server/jobs.h"
 
 #include "base/json.h"
+#include "server/call.h"
 #include "server/clock.h"
 #include "server/disk.h"
 #include "server/problem.h"
@@ -14,37 +15,46 @@
 
 enum { MAX_STARTS = 3 };
 
+/* How a job stands. Its texts are set once and live as long as the job. */
+struct standing {
+  enum sw_job_state state;
+  char pass[24], solver[160]; /* the last of each */
+  double began, ended;        /* 0: not yet */
+  unsigned status;            /* of a failure, as are the next three */
+  char *slug, *detail, *errors;
+};
+
 struct sw_job_record {
-  struct sw_job_record *newer, *older;
+  /* the same from the moment it is found in the list */
+  struct sw_jobs *all;
   char id[SW_JOB_ID_LEN + 1], address[SW_ID_LEN + 1];
   char *args;
   size_t args_len;
-  enum sw_job_state state;
-  char pass[24], solver[160]; /* the last of each */
-  double added, began, ended; /* 0: not yet */
-  unsigned status;            /* of a failure, as are the next three */
-  char *slug, *detail, *errors;
+  double added;
   int starts;
-  int users; /* calls in progress; not dropped while there are any, or listeners */
+  /* guarded by the lock of the jobs */
+  struct sw_job_record *newer, *older;
+  struct standing is;
   struct sw_events events;
+  int users; /* calls in progress; not dropped while there are any, or listeners */
+  /* of the queue, under its own lock */
   struct sw_waiter waiter;
-  struct sw_jobs *all;
 };
 
 struct sw_jobs {
-  pthread_mutex_t lock;
   struct sw_queue *queue;
   struct sw_disk *disk;
+  const struct sw_limits *limits;
+  pthread_mutex_t lock; /* may be taken with the queue's held, never the other way round */
   struct sw_job_record *newest, *oldest;
   long n;
-  const struct sw_limits *limits;
 };
 
 static const char *const states[] = {"queued", "running", "done", "failed", "cancelled"};
 
 static bool has_ended(const struct sw_job_record *j)
 {
-  return j->state >= SW_JOB_DONE;
+  return j->is.state >= SW_JOB_DONE;
 }
 
 struct sw_jobs *sw_jobs_new(const struct sw_limits *limits, struct sw_queue *queue, struct sw_disk *disk)
@@ -62,9 +72,9 @@ struct sw_jobs *sw_jobs_new(const struct sw_limits *limits, struct sw_queue *que
 static void free_record(struct sw_job_record *j)
 {
   free(j->args);
-  free(j->slug);
-  free(j->detail);
-  free(j->errors);
+  free(j->is.slug);
+  free(j->is.detail);
+  free(j->is.errors);
   sw_events_clear(&j->events);
   free(j);
 }
@@ -106,20 +116,21 @@ static void add_event_locked(struct sw_job_record *j, const char *name, const ch
 
 static void set_state_locked(struct sw_job_record *j, enum sw_job_state state)
 {
-  j->state = state;
+  j->is.state = state;
   if (state == SW_JOB_RUNNING)
-    j->began = sw_now();
+    j->is.began = sw_now();
   if (has_ended(j))
-    j->ended = sw_now();
+    j->is.ended = sw_now();
   add_event_locked(j, "state", states[state]);
 }
 
-/* Writes the job down, where there is a disk; without locks. What it says can't change any more, or not meanwhile. */
+/* Writes the job down, where there is a disk; without locks. How it stands can't change any more, or not meanwhile: only who
+ * ends it (the queue, or a cancellation that came first) or has not put it into the queue yet comes here. */
 static bool keep(struct sw_job_record *j)
 {
   struct sw_disk *d = j->all->disk;
-  return !d || sw_disk_job_put(d, &(struct sw_disk_job){j->id, j->address, states[has_ended(j) ? j->state : SW_JOB_QUEUED],
-                                                       j->slug, j->detail, j->errors, j->status, j->args, j->args_len,
+  return !d || sw_disk_job_put(d, &(struct sw_disk_job){j->id, j->address, states[has_ended(j) ? j->is.state : SW_JOB_QUEUED],
+                                                       j->is.slug, j->is.detail, j->is.errors, j->is.status, j->args, j->args_len,
                                                        j->starts});
 }
 
@@ -129,6 +140,25 @@ static void drop_body(struct sw_job_record *j)
   if (path)
     unlink(path);
   free(path);
+}
+
+/* A job that can't go away until release(). */
+static struct sw_job_record *hold(struct sw_jobs *js, const char *id)
+{
+  pthread_mutex_lock(&js->lock);
+  struct sw_job_record *j = find_locked(js, id);
+  if (j)
+    j->users++;
+  pthread_mutex_unlock(&js->lock);
+  return j;
+}
+
+static void release(struct sw_job_record *j)
+{
+  struct sw_jobs *js = j->all;
+  pthread_mutex_lock(&js->lock);
+  j->users--;
+  pthread_mutex_unlock(&js->lock);
 }
 
 /* Ended jobs beyond the limit, oldest first. */
@@ -161,13 +191,13 @@ static void job_pass(struct sw_waiter *w, const char *pass)
 {
   struct sw_job_record *j = record_of(w);
   pthread_mutex_lock(&j->all->lock);
-  if (j->state == SW_JOB_QUEUED)
+  if (j->is.state == SW_JOB_QUEUED)
     set_state_locked(j, SW_JOB_RUNNING);
   if (*pass == '{') {
-    snprintf(j->solver, sizeof j->solver, "%s", pass);
+    snprintf(j->is.solver, sizeof j->is.solver, "%s", pass);
     sw_events_add(&j->events, "solver", pass, false);
   } else if (*pass) {
-    snprintf(j->pass, sizeof j->pass, "%s", pass);
+    snprintf(j->is.pass, sizeof j->is.pass, "%s", pass);
     add_event_locked(j, "pass", pass);
   }
   pthread_mutex_unlock(&j->all->lock);
@@ -186,18 +216,16 @@ static void job_done(struct sw_waiter *w, const struct sw_outcome *o)
   pthread_mutex_lock(&js->lock);
   j->users++;
   if (!o->result) {
-    j->status = o->status;
-    j->slug = copy_text(o->slug);
-    j->detail = copy_text(o->detail);
-    j->errors = copy_text(o->errors);
+    j->is.status = o->status;
+    j->is.slug = copy_text(o->slug);
+    j->is.detail = copy_text(o->detail);
+    j->is.errors = copy_text(o->errors);
   }
   set_state_locked(j, o->result ? SW_JOB_DONE : SW_JOB_FAILED);
   pthread_mutex_unlock(&js->lock);
   if (!stays && keep(j))
     drop_body(j);
-  pthread_mutex_lock(&js->lock);
-  j->users--;
-  pthread_mutex_unlock(&js->lock);
+  release(j);
   drop_old(js);
 }
 
@@ -213,6 +241,7 @@ static struct sw_job_record *new_record(struct sw_jobs *js, const char *address,
     return NULL;
   }
   memcpy(copy, args, args_len);
+  copy[args_len] = 0;
   j->all = js;
   j->events.lock = &js->lock;
   j->args = copy;
@@ -241,8 +270,7 @@ static void link_record(struct sw_jobs *js, struct sw_job_record *j)
   *(js->newest ? &js->newest->newer : &js->oldest) = j;
   js->newest = j;
   js->n++;
-  if (!has_ended(j))
-    add_event_locked(j, "state", "queued");
+  add_event_locked(j, "state", states[j->is.state]);
   pthread_mutex_unlock(&js->lock);
 }
 
@@ -253,7 +281,7 @@ static bool secure(struct sw_job_record *j, const struct sw_body *body)
   if (!j->all->disk)
     return true;
   char *path = sw_disk_body_path(j->all->disk, j->id);
-  bool ok = path && sw_body_save(body, path) && keep(j);
+  bool ok = path && sw_body_keep(body, path) && keep(j);
   free(path);
   return ok;
 }
@@ -298,19 +326,12 @@ enum sw_jobs_rc sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *c
     forget(js, j);
     return rc;
   }
-  pthread_mutex_lock(&js->lock);
-  j->users--;
-  pthread_mutex_unlock(&js->lock);
+  release(j);
   drop_old(js);
   return SW_JOBS_OK;
 }
 
 /* -- what the last daemon left -- */
-
-struct resuming {
-  struct sw_jobs *js;
-  int n;
-};
 
 static enum sw_job_state state_of(const char *name)
 {
@@ -322,22 +343,46 @@ static enum sw_job_state state_of(const char *name)
 
 static void load(void *ctx, const struct sw_disk_job *row)
 {
-  struct resuming *r = ctx;
+  struct sw_jobs *js = ctx;
   struct sw_job_record *j = strlen(row->id) == SW_JOB_ID_LEN && strlen(row->address) == SW_ID_LEN
-                                ? new_record(r->js, row->address, row->args, row->args_len)
+                                ? new_record(js, row->address, row->args, row->args_len)
                                 : NULL;
   if (!j)
     return;
   memcpy(j->id, row->id, sizeof j->id);
-  j->state = state_of(row->state);
-  j->status = row->status;
-  j->slug = copy_text(row->slug);
-  j->detail = copy_text(row->detail);
-  j->errors = copy_text(row->errors);
+  j->is.state = state_of(row->state);
+  j->is.status = row->status;
+  j->is.slug = copy_text(row->slug);
+  j->is.detail = copy_text(row->detail);
+  j->is.errors = copy_text(row->errors);
+  j->is.began = j->is.ended = has_ended(j) ? j->added : 0;
   j->starts = row->starts + 1;
-  link_record(r->js, j);
-  if (has_ended(j))
-    add_event_locked(j, "state", states[j->state]);
+  j->users = 1; /* until it is known whether it goes on */
+  link_record(js, j);
+}
+
+struct addressing {
+  struct sw_job_record *j;
+  const struct sw_body *body;
+  struct sw_job job;
+  bool ok;
+};
+
+static void find_address(void *p)
+{
+  struct addressing *a = p;
+  struct sw_call call;
+  a->ok = sw_call_read(&a->job, &call, a->j->args, a->j->args_len) == SW_OK &&
+          sw_call_address(&call, a->job.arena, a->body, a->j->address);
+}
+
+/* What this version computes has another address than what the last one would have. */
+static bool address_anew(struct sw_job_record *j, const struct sw_body *body)
+{
+  struct addressing a = {j, body, {.arena = sw_arena_new(NULL, 1 << 20)}, false};
+  bool ok = a.job.arena && sw_arena_run(a.job.arena, find_address, &a) && a.ok;
+  sw_arena_free(a.job.arena);
+  return ok;
 }
 
 /* Back into the queue; or the honest reason why not. */
@@ -346,7 +391,6 @@ static bool requeue(struct sw_jobs *js, struct sw_job_record *j)
   struct sw_task t = {0};
   struct sw_outcome o = {0};
   char *path = sw_disk_body_path(js->disk, j->id);
-  memcpy(t.id, j->address, sizeof t.id);
   t.args_len = j->args_len;
   t.args = malloc(t.args_len + 1);
   if (t.args)
@@ -357,8 +401,10 @@ static bool requeue(struct sw_jobs *js, struct sw_job_record *j)
   if (j->starts > MAX_STARTS)
     sw_outcome_problem(&o, 500, "internal", "the service ended three times while this job was running");
   else if (!t.body || !t.args)
-    sw_outcome_problem(&o, 500, "internal", "the service ended, and the body of this job is lost");
-  else if (keep(j), sw_queue_join(js->queue, &t, "", &j->waiter))
+    sw_outcome_problem(&o, 500, "internal", "the service ended, and the body of this job is lost or damaged");
+  else if (!address_anew(j, t.body))
+    sw_outcome_problem(&o, 500, "internal", "the service ended, and its next version has no such parameters");
+  else if (memcpy(t.id, j->address, sizeof t.id), keep(j), sw_queue_join(js->queue, &t, "", &j->waiter))
     return true;
   else
     sw_outcome_problem(&o, 503, "busy", "the service ended, and came back with a shorter queue");
@@ -379,16 +425,19 @@ bool sw_jobs_need_body(struct sw_jobs *js, const char *id)
 
 int sw_jobs_resume(struct sw_jobs *js)
 {
-  struct resuming r = {.js = js};
+  int n = 0;
   if (!js->disk)
     return 0;
-  sw_disk_jobs(js->disk, load, &r);
-  for (struct sw_job_record *j = js->oldest, *next; j; j = next) { /* nobody else is here yet */
+  sw_disk_jobs(js->disk, load, js);
+  /* Nobody else adds yet, and what `load` holds is not dropped; but the first jobs end while the last ones are looked at. */
+  for (struct sw_job_record *j = js->oldest, *next; j; j = next) {
     next = j->newer;
     if (!has_ended(j))
-      r.n += requeue(js, j);
+      n += requeue(js, j);
+    release(j);
   }
-  return r.n;
+  drop_old(js);
+  return n;
 }
 
 /* -- asking -- */
@@ -399,60 +448,51 @@ static double milliseconds(double seconds)
   return (double)(long)(seconds * 1e3) / 1e3;
 }
 
-static void write_record(const struct sw_job_record *j, struct sw_buf *out)
+static void write_record(const struct sw_job_record *j, const struct standing *is, struct sw_buf *out)
 {
   struct sw_jw w = {.out = out, .indent = 1};
   sw_jw_object(&w);
   sw_jw_kstr(&w, "id", j->id);
   sw_jw_kstr(&w, "verb", j->args);
-  sw_jw_kstr(&w, "state", states[j->state]);
-  sw_jw_kstr(&w, "pass", *j->pass ? j->pass : NULL);
+  sw_jw_kstr(&w, "state", states[is->state]);
+  sw_jw_kstr(&w, "pass", *is->pass ? is->pass : NULL);
   sw_jw_key(&w, "solver");
-  sw_jw_raw(&w, *j->solver ? j->solver : "null");
-  sw_jw_kstr(&w, "result", j->state == SW_JOB_DONE ? sw_arena_printf(out->arena, "/results/%s", j->address) : NULL);
+  sw_jw_raw(&w, *is->solver ? is->solver : "null");
+  sw_jw_kstr(&w, "result", is->state == SW_JOB_DONE ? sw_arena_printf(out->arena, "/results/%s", j->address) : NULL);
   sw_jw_key(&w, "problem");
-  if (j->state == SW_JOB_FAILED)
-    sw_problem_object(&w, j->slug ? j->slug : "internal", j->status, j->detail ? j->detail : "", j->id, j->errors);
+  if (is->state == SW_JOB_FAILED)
+    sw_problem_object(&w, is->slug ? is->slug : "internal", is->status, is->detail ? is->detail : "", j->id, is->errors);
   else
     sw_jw_null(&w);
-  double now = j->ended > 0 ? j->ended : sw_now();
+  double now = is->ended > 0 ? is->ended : sw_now();
   sw_jw_key(&w, "seconds");
   sw_jw_object(&w);
-  sw_jw_kreal(&w, "queued", milliseconds((j->began > 0 ? j->began : now) - j->added));
-  sw_jw_kreal(&w, "running", j->began > 0 ? milliseconds(now - j->began) : 0);
+  sw_jw_kreal(&w, "queued", milliseconds((is->began > 0 ? is->began : now) - j->added));
+  sw_jw_kreal(&w, "running", is->began > 0 ? milliseconds(now - is->began) : 0);
   sw_jw_end_object(&w);
   sw_jw_end_object(&w);
   sw_buf_puts(out, "\n");
 }
 
-/* A job that can't go away until release(). */
-static struct sw_job_record *hold(struct sw_jobs *js, const char *id)
+/* The job while its document is written, which may end in the middle: the arena's end lets go of it. */
+static void release_held(void *p)
 {
-  pthread_mutex_lock(&js->lock);
-  struct sw_job_record *j = find_locked(js, id);
-  if (j)
-    j->users++;
-  pthread_mutex_unlock(&js->lock);
-  return j;
-}
-
-static void release(struct sw_jobs *js, struct sw_job_record *j)
-{
-  pthread_mutex_lock(&js->lock);
-  j->users--;
-  pthread_mutex_unlock(&js->lock);
+  struct sw_job_record **held = p;
+  if (*held)
+    release(*held);
 }
 
 bool sw_jobs_write(struct sw_jobs *js, const char *id, struct sw_buf *out)
 {
-  struct sw_job_record *j = hold(js, id), as_of_now;
-  if (!j)
+  struct sw_job_record **held = SW_NEW(out->arena, struct sw_job_record *);
+  sw_arena_defer(out->arena, release_held, held);
+  *held = hold(js, id);
+  if (!*held)
     return false;
   pthread_mutex_lock(&js->lock);
-  as_of_now = *j; /* its texts stay: they are set once and live as long as the job */
+  struct standing is = (*held)->is;
   pthread_mutex_unlock(&js->lock);
-  write_record(&as_of_now, out);
-  release(js, j);
+  write_record(*held, &is, out);
   return true;
 }
 
@@ -470,7 +510,7 @@ int sw_jobs_cancel(struct sw_jobs *js, const char *id)
       drop_body(j);
   }
   pthread_mutex_lock(&js->lock);
-  int state = (int)j->state;
+  int state = (int)j->is.state;
   j->users--;
   pthread_mutex_unlock(&js->lock);
   return state;

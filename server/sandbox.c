@@ -73,14 +73,16 @@ static struct sock_filter rules[] = {
     BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     REFUSE(SYS_open), REFUSE(SYS_creat), REFUSE(SYS_fork), REFUSE(SYS_vfork), REFUSE(SYS_unlink), REFUSE(SYS_rename),
-    REFUSE(SYS_mkdir), REFUSE(SYS_link), REFUSE(SYS_symlink), REFUSE(SYS_chmod),
+    REFUSE(SYS_mkdir), REFUSE(SYS_rmdir), REFUSE(SYS_link), REFUSE(SYS_symlink), REFUSE(SYS_mknod), REFUSE(SYS_chmod),
+    REFUSE(SYS_chown), REFUSE(SYS_lchown),
 #endif
     REFUSE(SYS_openat), REFUSE(SYS_openat2), REFUSE(SYS_open_by_handle_at), REFUSE(SYS_socket), REFUSE(SYS_socketpair),
     REFUSE(SYS_connect), REFUSE(SYS_bind), REFUSE(SYS_execve), REFUSE(SYS_execveat), REFUSE(SYS_clone),
     REFUSE(SYS_clone3), REFUSE(SYS_ptrace), REFUSE(SYS_process_vm_readv), REFUSE(SYS_process_vm_writev),
     REFUSE(SYS_unlinkat), REFUSE(SYS_renameat), REFUSE(SYS_renameat2), REFUSE(SYS_mkdirat), REFUSE(SYS_linkat),
-    REFUSE(SYS_symlinkat), REFUSE(SYS_fchmodat), REFUSE(SYS_mount), REFUSE(SYS_bpf), REFUSE(SYS_io_uring_setup),
-    REFUSE(SYS_kill), REFUSE(SYS_pidfd_open),
+    REFUSE(SYS_symlinkat), REFUSE(SYS_mknodat), REFUSE(SYS_fchmodat), REFUSE(SYS_fchownat), REFUSE(SYS_truncate),
+    REFUSE(SYS_utimensat), REFUSE(SYS_mount), REFUSE(SYS_bpf), REFUSE(SYS_io_uring_setup), REFUSE(SYS_kill), REFUSE(SYS_tkill),
+    REFUSE(SYS_rt_sigqueueinfo), REFUSE(SYS_rt_tgsigqueueinfo), REFUSE(SYS_pidfd_open), REFUSE(SYS_pidfd_send_signal),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 

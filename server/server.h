@@ -9,6 +9,7 @@
 #include "server/jobs.h"
 #include "server/metrics.h"
 #include "server/queue.h"
+#include "server/studies.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -42,12 +43,14 @@ struct sw_request {
   struct sw_server *server;
   struct MHD_Connection *connection;
   struct sw_connection *socket;
-  bool begun, has_nul; /* its headers are there; a NUL in its path */
+  bool begun;
+  bool ends_connection; /* after the answer */
   const struct sw_route *route;
-  struct sw_arena *arena;
+  struct sw_arena *arena, *spare;
   char id[17];
-  const char *method;
+  const char *method, *version;
   char *path;
+  const char *allow; /* methods of the path */
   const char *in_path[2]; /* what stands for {id} and {path} */
   double start;
   unsigned status; /* as answered */
@@ -62,8 +65,9 @@ struct sw_request {
   double seconds; /* deadline */
   bool wants_zip, wants_job;
   struct sw_waiter waiter;
-  struct sw_outcome done;
-  bool is_done, is_busy, has_waited, has_gone;
+  struct sw_study_asker asker;
+  struct sw_outcome done; /* empty when a study was accepted */
+  bool is_done, has_waited, has_gone;
 };
 
 typedef enum MHD_Result sw_handler(struct sw_request *q);
@@ -90,10 +94,23 @@ enum MHD_Result sw_send(struct sw_request *q, unsigned status, struct MHD_Respon
 enum MHD_Result sw_send_text(struct sw_request *q, unsigned status, const char *type, const char *text, size_t len);
 enum MHD_Result sw_send_problem(struct sw_request *q, unsigned status, const char *slug, const char *detail,
                                 const char *errors);
+/* The problem that work came to. */
+enum MHD_Result sw_send_outcome(struct sw_request *q);
 /* The events of what {id} names; false when the keeper knows none of that name. */
 bool sw_send_events(struct sw_request *q, bool (*listen)(void *keeper, const char *id, struct sw_listener *), void *keeper,
                     enum MHD_Result *answered);
 enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *r, const char *path, bool created);
+
+/* -- waiting: the handler is called again when is_done or has_gone -- */
+
+/* Suspends the connection; to be called before anything can wake it. */
+void sw_wait(struct sw_request *q);
+/* The end of it, on any thread: an outcome to copy, or NULL for success without one. */
+void sw_wake(struct sw_request *q, const struct sw_outcome *o);
+/* It comes to nothing, and 503: a suspended connection can't be answered at once. */
+void sw_wake_refused(struct sw_request *q, const char *slug, const char *detail);
+/* The client has gone, and nobody else will wake the request. */
+void sw_wake_gone(struct sw_request *q);
 
 /* -- handlers -- */
 

@@ -21,7 +21,7 @@ struct sw_studies *sw_studies_new(const struct sw_limits *limits, struct sw_queu
   struct sw_studies *ss = calloc(1, sizeof *ss);
   if (!ss)
     return NULL;
-  *ss = (struct sw_studies){.limits = *limits, .queue = queue, .store = store, .disk = disk, .metrics = metrics};
+  *ss = (struct sw_studies){.limits = limits, .queue = queue, .store = store, .disk = disk, .metrics = metrics};
   pthread_condattr_t monotonic; /* sw_now()'s clock */
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -37,10 +37,10 @@ struct sw_studies *sw_studies_new(const struct sw_limits *limits, struct sw_queu
 
 static void free_record(struct sw_study_record *s)
 {
-  free(s->name);
-  free(s->slug);
-  free(s->detail);
-  free(s->errors);
+  free(s->is.name);
+  free(s->is.slug);
+  free(s->is.detail);
+  free(s->is.errors);
   for (int i = 0; i < SW_STUDY_N_TABLES; i++)
     free(s->tables[i]);
   sw_events_clear(&s->events);
@@ -71,7 +71,7 @@ void sw_studies_free(struct sw_studies *ss)
 static struct sw_study_record *find_locked(struct sw_studies *ss, const char *id)
 {
   struct sw_study_record *s = ss->newest;
-  while (s && strcmp(s->id, id))
+  while (s && (!s->is_accepted || strcmp(s->id, id)))
     s = s->older;
   return s;
 }
@@ -83,10 +83,30 @@ static void unlink_locked(struct sw_studies *ss, struct sw_study_record *s)
   ss->n--;
 }
 
+/* A study that can't go away until release(). */
+static struct sw_study_record *hold(struct sw_studies *ss, const char *id)
+{
+  pthread_mutex_lock(&ss->lock);
+  struct sw_study_record *s = find_locked(ss, id);
+  if (s)
+    s->users++;
+  pthread_mutex_unlock(&ss->lock);
+  return s;
+}
+
+static void release(struct sw_study_record *s)
+{
+  struct sw_studies *ss = s->all;
+  pthread_mutex_lock(&ss->lock);
+  s->users--;
+  pthread_cond_signal(&ss->some);
+  pthread_mutex_unlock(&ss->lock);
+}
+
 void sw_study_set_state(struct sw_study_record *s, enum sw_job_state state)
 {
   char data[40];
-  s->state = state;
+  s->is.state = state;
   snprintf(data, sizeof data, "{\"state\":\"%s\"}", states[state]);
   sw_events_add(&s->events, "state", data, sw_study_ended(s));
 }
@@ -94,18 +114,19 @@ void sw_study_set_state(struct sw_study_record *s, enum sw_job_state state)
 void sw_study_tell_runs(struct sw_study_record *s, int n_before)
 {
   char data[80];
-  int64_t all = s->n_runs ? s->n_runs : 1;
-  if (n_before >= 0 && 100 * (int64_t)n_before / all == 100 * (int64_t)s->n_done / all)
+  int64_t all = s->is.n_runs ? s->is.n_runs : 1;
+  if (n_before >= 0 && 100 * (int64_t)n_before / all == 100 * (int64_t)s->is.n_done / all)
     return;
-  snprintf(data, sizeof data, "{\"done\":%d,\"total\":%d}", s->n_done, s->n_runs);
+  snprintf(data, sizeof data, "{\"done\":%d,\"total\":%d}", s->is.n_done, s->is.n_runs);
   sw_events_add(&s->events, "runs", data, false);
 }
 
 /* A state that is not its last is written down as queued: that is what the next daemon makes of it. */
 static struct sw_disk_study head_of(const struct sw_study_record *s)
 {
-  return (struct sw_disk_study){s->id, states[sw_study_ended(s) ? s->state : SW_JOB_QUEUED], s->name, s->slug, s->detail,
-                                s->errors, s->status, s->n_runs, s->n_done, s->n_compiled, s->starts};
+  const struct sw_study_standing *is = &s->is;
+  return (struct sw_disk_study){s->id, states[sw_study_ended(s) ? is->state : SW_JOB_QUEUED], is->name, is->slug, is->detail,
+                                is->errors, is->status, is->n_runs, is->n_done, is->n_compiled, s->starts};
 }
 
 bool sw_study_keep(struct sw_study_record *s)
@@ -133,29 +154,80 @@ static char *copy_text(const char *s)
   return s ? strdup(s) : NULL;
 }
 
+/* Who still asks for the study, and is to be told now. */
+static struct sw_study_asker *take_asker_locked(struct sw_study_record *s)
+{
+  struct sw_study_asker *a = s->asker;
+  s->asker = NULL;
+  if (a)
+    a->study = NULL;
+  return a;
+}
+
 void sw_study_fail(struct sw_study_record *s, unsigned status, const char *slug, const char *detail, const char *errors)
 {
   pthread_mutex_lock(&s->all->lock);
   bool is_first = !sw_study_ended(s);
   if (is_first) {
-    s->status = status;
-    s->slug = copy_text(slug);
-    s->detail = copy_text(detail);
-    s->errors = copy_text(errors);
+    s->is.status = status;
+    s->is.slug = copy_text(slug);
+    s->is.detail = copy_text(detail);
+    s->is.errors = copy_text(errors);
     sw_study_set_state(s, SW_JOB_FAILED);
   }
+  struct sw_study_asker *a = take_asker_locked(s);
   pthread_mutex_unlock(&s->all->lock);
-  if (is_first && sw_study_keep(s))
+  if (a)
+    a->told(a, &(struct sw_outcome){.status = s->is.status, .slug = s->is.slug, .detail = s->is.detail, .errors = s->is.errors});
+  else if (is_first && s->is_accepted && sw_study_keep(s))
     sw_study_drop_body(s);
 }
 
+void sw_study_too_large(struct sw_study_record *s)
+{
+  char text[120];
+  snprintf(text, sizeof text, "the graphs or the rows of the study need more than %ld MB", s->all->limits->study_mb);
+  sw_study_fail(s, 413, "limit", text, NULL);
+}
+
+/* The body beside the store, then the study in it. */
+static bool secure(struct sw_study_record *s)
+{
+  char *path = s->all->disk ? sw_disk_body_path(s->all->disk, s->id) : NULL;
+  bool ok = !s->all->disk || (path && sw_body_keep(s->body, path) && sw_study_keep(s));
+  free(path);
+  return ok;
+}
+
+void sw_study_accept(struct sw_study_record *s)
+{
+  if (s->is_accepted)
+    return;
+  if (!secure(s)) {
+    sw_study_fail(s, 503, "io", "the store can't be written, so no study can be accepted", NULL);
+    return;
+  }
+  pthread_mutex_lock(&s->all->lock);
+  struct sw_study_asker *a = take_asker_locked(s); /* NULL: he has left, and the study has ended */
+  s->is_accepted = a;
+  pthread_mutex_unlock(&s->all->lock);
+  if (a)
+    a->told(a, NULL);
+}
+
 /* Of the thread: it has let go of what it drops. */
+static bool may_go(const struct sw_study_record *s)
+{
+  return sw_study_ended(s) && !s->users && !s->events.listeners && !s->n_flying && !s->arena && !s->body &&
+         (!s->is_accepted || s->all->n > s->all->limits->studies);
+}
+
 void sw_studies_drop_old(struct sw_studies *ss)
 {
   for (;;) {
     pthread_mutex_lock(&ss->lock);
-    struct sw_study_record *s = ss->n > ss->limits.studies ? ss->oldest : NULL;
-    while (s && (!sw_study_ended(s) || s->users || s->events.listeners || s->n_flying || s->arena || s->body))
+    struct sw_study_record *s = ss->oldest;
+    while (s && !may_go(s))
       s = s->newer;
     if (s)
       unlink_locked(ss, s);
@@ -164,6 +236,7 @@ void sw_studies_drop_old(struct sw_studies *ss)
       return;
     if (ss->disk)
       sw_disk_study_drop(ss->disk, s->id);
+    sw_study_drop_body(s); /* of one whose asker left while it was accepted */
     free_record(s);
   }
 }
@@ -181,47 +254,59 @@ static struct sw_study_record *new_record(struct sw_studies *ss, const char *id)
   return s;
 }
 
-static void link_record(struct sw_studies *ss, struct sw_study_record *s)
+static void link_locked(struct sw_studies *ss, struct sw_study_record *s)
 {
-  pthread_mutex_lock(&ss->lock);
   s->older = ss->newest;
   *(ss->newest ? &ss->newest->newer : &ss->oldest) = s;
   ss->newest = s;
   ss->n++;
-  sw_study_set_state(s, s->state);
+  sw_study_set_state(s, s->is.state);
   pthread_cond_signal(&ss->some);
-  pthread_mutex_unlock(&ss->lock);
 }
 
 /* As many studies that have not ended as are kept at all: no more. */
-static bool is_full(struct sw_studies *ss)
+static bool is_full_locked(const struct sw_studies *ss)
 {
   long n = 0;
-  pthread_mutex_lock(&ss->lock);
   for (const struct sw_study_record *s = ss->newest; s; s = s->older)
     n += !sw_study_ended(s);
-  bool stop = ss->stop;
-  pthread_mutex_unlock(&ss->lock);
-  return stop || n >= ss->limits.studies;
+  return ss->is_closed || n >= ss->limits->studies;
 }
 
-enum sw_jobs_rc sw_studies_add(struct sw_studies *ss, struct sw_body *body, char id[SW_JOB_ID_LEN + 1])
+bool sw_studies_add(struct sw_studies *ss, struct sw_body *body, double seconds, struct sw_study_asker *a)
 {
-  struct sw_study_record *s = is_full(ss) || !sw_jobs_random_id(id) ? NULL : new_record(ss, id);
+  struct sw_study_record *s = sw_jobs_random_id(a->id) ? new_record(ss, a->id) : NULL;
   if (!s)
-    return SW_JOBS_BUSY;
+    return false;
   s->starts = 1;
-  char *path = ss->disk ? sw_disk_body_path(ss->disk, s->id) : NULL;
-  bool ok = !ss->disk || (path && sw_body_save(body, path) && sw_study_keep(s));
-  free(path);
-  if (!ok) {
-    sw_study_drop_body(s);
-    free_record(s);
-    return SW_JOBS_NOT_KEPT;
-  }
   s->body = body;
-  link_record(ss, s);
-  return SW_JOBS_OK;
+  s->deadline = sw_now() + seconds;
+  s->asker = a;
+  a->study = s;
+  pthread_mutex_lock(&ss->lock);
+  bool ok = !is_full_locked(ss);
+  if (ok)
+    link_locked(ss, s);
+  pthread_mutex_unlock(&ss->lock);
+  if (!ok) {
+    s->body = NULL;
+    free_record(s);
+  }
+  return ok;
+}
+
+bool sw_studies_leave(struct sw_studies *ss, struct sw_study_asker *a)
+{
+  pthread_mutex_lock(&ss->lock);
+  struct sw_study_record *s = a->study;
+  if (s) {
+    take_asker_locked(s);
+    if (!sw_study_ended(s))
+      sw_study_set_state(s, SW_JOB_CANCELLED);
+    pthread_cond_signal(&ss->some);
+  }
+  pthread_mutex_unlock(&ss->lock);
+  return s;
 }
 
 /* -- what the last daemon left -- */
@@ -234,30 +319,33 @@ static void load(void *ctx, const struct sw_disk_study *row)
     return;
   for (int i = SW_JOB_DONE; i <= SW_JOB_CANCELLED; i++)
     if (!strcmp(row->state, states[i]))
-      s->state = (enum sw_job_state)i;
-  s->name = copy_text(row->name);
-  s->slug = copy_text(row->slug);
-  s->detail = copy_text(row->detail);
-  s->errors = copy_text(row->errors);
-  s->status = row->status;
-  s->n_runs = row->runs;
-  s->n_done = row->done;
-  s->n_compiled = row->compiled;
+      s->is.state = (enum sw_job_state)i;
+  s->is.name = copy_text(row->name);
+  s->is.slug = copy_text(row->slug);
+  s->is.detail = copy_text(row->detail);
+  s->is.errors = copy_text(row->errors);
+  s->is.status = row->status;
+  s->is.n_runs = row->runs;
+  s->is.n_done = row->done;
+  s->is.n_compiled = row->compiled;
   s->starts = row->starts + 1;
+  s->is_accepted = true;
   s->users = 1; /* until it is known whether it goes on */
-  link_record(ss, s);
+  pthread_mutex_lock(&ss->lock);
+  link_locked(ss, s);
+  pthread_mutex_unlock(&ss->lock);
 }
 
 /* Goes on with it; or the honest reason why not. */
 static bool take_up(struct sw_studies *ss, struct sw_study_record *s)
 {
   char *path = sw_disk_body_path(ss->disk, s->id);
-  struct sw_body *body = path ? sw_body_load(path, (size_t)ss->limits.body_mb << 20) : NULL;
+  struct sw_body *body = path ? sw_body_load(path, (size_t)ss->limits->body_mb << 20) : NULL;
   free(path);
   if (s->starts > MAX_STARTS)
     sw_study_fail(s, 500, "internal", "the service ended three times while this study was running", NULL);
   else if (!body)
-    sw_study_fail(s, 500, "internal", "the service ended, and the body of this study is lost", NULL);
+    sw_study_fail(s, 500, "internal", "the service ended, and the body of this study is lost or damaged", NULL);
   pthread_mutex_lock(&ss->lock);
   bool goes_on = !sw_study_ended(s);
   if (goes_on)
@@ -280,10 +368,7 @@ int sw_studies_resume(struct sw_studies *ss)
     next = s->newer;
     if (!sw_study_ended(s))
       n += take_up(ss, s);
-    pthread_mutex_lock(&ss->lock);
-    s->users--;
-    pthread_cond_signal(&ss->some);
-    pthread_mutex_unlock(&ss->lock);
+    release(s);
   }
   return n;
 }
@@ -299,62 +384,52 @@ bool sw_studies_need_body(struct sw_studies *ss, const char *id)
 
 /* -- asking -- */
 
-static void write_record(const struct sw_study_record *s, struct sw_buf *out)
+static void write_record(const char *id, const struct sw_study_standing *is, struct sw_buf *out)
 {
   struct sw_jw w = {.out = out, .indent = 1};
   sw_jw_object(&w);
-  sw_jw_kstr(&w, "id", s->id);
-  sw_jw_kstr(&w, "name", s->name);
-  sw_jw_kstr(&w, "state", states[s->state]);
+  sw_jw_kstr(&w, "id", id);
+  sw_jw_kstr(&w, "name", is->name);
+  sw_jw_kstr(&w, "state", states[is->state]);
   sw_jw_key(&w, "runs");
   sw_jw_object(&w);
-  sw_jw_kint(&w, "total", s->n_runs);
-  sw_jw_kint(&w, "done", s->n_done);
-  sw_jw_kint(&w, "compiled", s->n_compiled);
+  sw_jw_kint(&w, "total", is->n_runs);
+  sw_jw_kint(&w, "done", is->n_done);
+  sw_jw_kint(&w, "compiled", is->n_compiled);
   sw_jw_end_object(&w);
   sw_jw_key(&w, "tables");
   sw_jw_array(&w);
-  for (int i = 0; i < SW_STUDY_N_TABLES && s->state == SW_JOB_DONE; i++)
-    sw_jw_str(&w, sw_arena_printf(out->arena, "/studies/%s/%s", s->id, sw_study_table_names[i]));
+  for (int i = 0; i < SW_STUDY_N_TABLES && is->state == SW_JOB_DONE; i++)
+    sw_jw_str(&w, sw_arena_printf(out->arena, "/studies/%s/%s", id, sw_study_table_names[i]));
   sw_jw_end_array(&w);
   sw_jw_key(&w, "problem");
-  if (s->state == SW_JOB_FAILED)
-    sw_problem_object(&w, s->slug ? s->slug : "internal", s->status, s->detail ? s->detail : "", s->id, s->errors);
+  if (is->state == SW_JOB_FAILED)
+    sw_problem_object(&w, is->slug ? is->slug : "internal", is->status, is->detail ? is->detail : "", id, is->errors);
   else
     sw_jw_null(&w);
   sw_jw_end_object(&w);
   sw_buf_puts(out, "\n");
 }
 
-/* A study that can't go away until release(). */
-static struct sw_study_record *hold(struct sw_studies *ss, const char *id)
+/* The study while its document is written, which may end in the middle: the arena's end lets go of it. */
+static void release_held(void *p)
 {
-  pthread_mutex_lock(&ss->lock);
-  struct sw_study_record *s = find_locked(ss, id);
-  if (s)
-    s->users++;
-  pthread_mutex_unlock(&ss->lock);
-  return s;
-}
-
-static void release(struct sw_studies *ss, struct sw_study_record *s)
-{
-  pthread_mutex_lock(&ss->lock);
-  s->users--;
-  pthread_cond_signal(&ss->some);
-  pthread_mutex_unlock(&ss->lock);
+  struct sw_study_record **held = p;
+  if (*held)
+    release(*held);
 }
 
 bool sw_studies_write(struct sw_studies *ss, const char *id, struct sw_buf *out)
 {
-  struct sw_study_record *s = hold(ss, id), as_of_now = {0};
-  if (!s)
+  struct sw_study_record **held = SW_NEW(out->arena, struct sw_study_record *);
+  sw_arena_defer(out->arena, release_held, held);
+  *held = hold(ss, id);
+  if (!*held)
     return false;
-  pthread_mutex_lock(&ss->lock); /* it guards all but the thread's own fields; texts are set once and live as long as the study */
-  memcpy(&as_of_now, s, offsetof(struct sw_study_record, body));
+  pthread_mutex_lock(&ss->lock);
+  struct sw_study_standing is = (*held)->is;
   pthread_mutex_unlock(&ss->lock);
-  write_record(&as_of_now, out);
-  release(ss, s);
+  write_record((*held)->id, &is, out);
   return true;
 }
 
@@ -370,7 +445,7 @@ bool sw_studies_cancel(struct sw_studies *ss, const char *id)
   pthread_mutex_unlock(&ss->lock);
   if (is_first && sw_study_keep(s))
     sw_study_drop_body(s);
-  release(ss, s); /* and the thread lets go of what is in the queue */
+  release(s); /* and the thread lets go of what is in the queue */
   return true;
 }
 
@@ -382,7 +457,7 @@ enum sw_studies_rc sw_studies_table(struct sw_studies *ss, const char *id, enum 
     return SW_STUDIES_NONE;
   enum sw_studies_rc rc = SW_STUDIES_NOT_DONE;
   pthread_mutex_lock(&ss->lock);
-  bool is_done = s->state == SW_JOB_DONE;
+  bool is_done = s->is.state == SW_JOB_DONE;
   pthread_mutex_unlock(&ss->lock);
   *text = NULL;
   if (is_done && s->tables[which]) { /* set before the state */
@@ -395,7 +470,7 @@ enum sw_studies_rc sw_studies_table(struct sw_studies *ss, const char *id, enum 
   }
   if (is_done)
     rc = *text ? SW_STUDIES_OK : SW_STUDIES_LOST;
-  release(ss, s);
+  release(s);
   return rc;
 }
 
@@ -423,8 +498,23 @@ void sw_studies_tick(struct sw_studies *ss)
 
 void sw_studies_hush(struct sw_studies *ss)
 {
+  struct sw_study_asker *askers = NULL, *a;
   pthread_mutex_lock(&ss->lock);
-  for (struct sw_study_record *s = ss->newest; s; s = s->older)
+  ss->is_closed = true;
+  for (struct sw_study_record *s = ss->newest; s; s = s->older) {
     sw_events_end(&s->events);
+    if (!(a = take_asker_locked(s)))
+      continue;
+    sw_study_set_state(s, SW_JOB_CANCELLED);
+    a->next = askers;
+    askers = a;
+  }
   pthread_mutex_unlock(&ss->lock);
+  struct sw_outcome o = {0};
+  sw_outcome_problem(&o, 503, "cancelled", "the service is stopping");
+  while ((a = askers)) {
+    askers = a->next;
+    a->told(a, &o);
+  }
+  sw_outcome_clear(&o);
 }

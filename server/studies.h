@@ -3,7 +3,8 @@
  *
  *   queued -> running -> done | failed        cancelled: by its owner
  *
- * With a store, a study and its rows survive the daemon: the next one does what is missing. */
+ * A study is read before it is accepted, so who posts a wrong one hears of it at once. With a store, an accepted study and its
+ * rows survive the daemon: the next one does what is missing. */
 #ifndef SW_SERVER_STUDIES_H
 #define SW_SERVER_STUDIES_H
 
@@ -24,8 +25,20 @@ bool sw_studies_need_body(struct sw_studies *ss, const char *id);
 /* Whether it is a study's own work, whose result is for nobody else. */
 bool sw_studies_owns(const struct sw_task *t);
 
-/* A new study from a body (a spec with its graphs, or an archive), which it takes over when the answer is OK. */
-enum sw_jobs_rc sw_studies_add(struct sw_studies *ss, struct sw_body *body, char id[SW_JOB_ID_LEN + 1]);
+/* One who waits to hear whether his study is accepted; valid until he was told or sw_studies_leave gave true. */
+struct sw_study_asker {
+  /* On any thread, without locks held. `refused` is borrowed for the call; NULL: accepted. */
+  void (*told)(struct sw_study_asker *, const struct sw_outcome *refused);
+  char id[SW_JOB_ID_LEN + 1];    /* of the study */
+  struct sw_study_record *study; /* the rest is the studies' */
+  struct sw_study_asker *next;
+};
+
+/* A new study from a body (a spec with its graphs, or an archive), which it takes over. It is accepted when a worker has read it
+ * and found no fault, within so many seconds. False when as many studies are in work as may be: then nothing was taken. */
+bool sw_studies_add(struct sw_studies *ss, struct sw_body *body, double seconds, struct sw_study_asker *a);
+/* True when he won't be told any more: there will be no such study. */
+bool sw_studies_leave(struct sw_studies *ss, struct sw_study_asker *a);
 
 /* The study as a JSON document; false when there is none of that id. */
 bool sw_studies_write(struct sw_studies *ss, const char *id, struct sw_buf *out);
@@ -42,7 +55,7 @@ enum sw_studies_rc sw_studies_table(struct sw_studies *ss, const char *id, enum 
 
 bool sw_studies_listen(void *studies, const char *id, struct sw_listener *l);
 void sw_studies_tick(struct sw_studies *ss);
-/* From here on no event stream waits for anything. */
+/* From here on nobody waits for anything: event streams end, no study is accepted. */
 void sw_studies_hush(struct sw_studies *ss);
 
 #endif

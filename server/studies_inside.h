@@ -1,10 +1,13 @@
-/* What studies.c (the records, and who asks for them) and studies_run.c (the thread that does them) share. */
+/* What studies.c (the records, and who asks for them), studies_run.c (the thread that does them) and studies_read.c (its first
+ * step) share. */
 #ifndef SW_SERVER_STUDIES_INSIDE_H
 #define SW_SERVER_STUDIES_INSIDE_H
 
 #include "compiler/study/study.h"
 #include "server/disk.h"
 #include "server/studies.h"
+
+enum { SW_STUDY_NO_DEADLINE = 1000000000 };
 
 /* A piece of work in the queue: the reading of a body, or a run. */
 struct sw_study_work {
@@ -15,52 +18,62 @@ struct sw_study_work {
   struct sw_study_work *next; /* of the study's, then of the inbox */
 };
 
-struct sw_study_record {
-  struct sw_study_record *newer, *older;
-  struct sw_studies *all;
-  char id[SW_JOB_ID_LEN + 1];
-  /* guarded by the lock */
+/* How a study stands. Its texts are set once and live as long as the study. */
+struct sw_study_standing {
   char *name; /* of the spec, once it was read */
   enum sw_job_state state;
   unsigned status; /* of a failure, as are the next three */
   char *slug, *detail, *errors;
-  int n_runs, n_done, n_compiled, starts;
+  int n_runs, n_done, n_compiled;
+};
+
+struct sw_study_record {
+  struct sw_studies *all;
+  char id[SW_JOB_ID_LEN + 1];
+  /* guarded by the lock of the studies */
+  struct sw_study_record *newer, *older;
+  struct sw_study_standing is;
+  int starts;
   char *tables[SW_STUDY_N_TABLES]; /* without a store */
   size_t table_lens[SW_STUDY_N_TABLES];
   struct sw_events events;
   int users; /* calls in progress; not dropped while there are any, or listeners */
-  /* of the thread, until the study has ended */
+  bool is_accepted;
+  struct sw_study_asker *asker; /* until he was told */
+  struct sw_study_work *flying; /* in the queue */
+  int n_flying;                 /* the same, and those in the inbox */
+  /* of the thread; once the study has ended, NULL and 0 */
   struct sw_body *body;
+  double deadline; /* of the first reading */
   struct sw_arena *arena;
   struct sw_study *spec;
   struct sw_body **graphs;
   char *is_begun; /* for each run: in the queue, or done */
   int next;       /* no run before it is to be begun */
-  int n_flying;
-  struct sw_study_work *flying;
 };
 
 struct sw_studies {
-  struct sw_limits limits;
+  const struct sw_limits *limits;
   struct sw_queue *queue;
   struct sw_store *store;
   struct sw_disk *disk;
   struct sw_metrics *metrics;
-  pthread_mutex_t lock;
+  pthread_mutex_t lock; /* no other one of ours is taken with it held */
   pthread_cond_t some;
   struct sw_study_record *newest, *oldest;
   long n;
   struct sw_study_work *inbox; /* work that has ended */
-  double pause;                /* until then the queue is left alone */
-  bool stop, has_thread;
+  bool is_closed, stop;        /* no study is accepted any more; the thread ends */
+  double pause;                /* of the thread: until then the queue is left alone */
   pthread_t thread;
+  bool has_thread;
 };
 
 extern const char *const sw_study_table_names[SW_STUDY_N_TABLES]; /* "study.csv", ... */
 
 static inline bool sw_study_ended(const struct sw_study_record *s)
 {
-  return s->state >= SW_JOB_DONE;
+  return s->is.state >= SW_JOB_DONE;
 }
 
 /* -- with the lock held -- */
@@ -74,12 +87,35 @@ void sw_study_tell_runs(struct sw_study_record *s, int n_before);
 /* Writes the head down, where there is a disk. */
 bool sw_study_keep(struct sw_study_record *s);
 void sw_study_drop_body(struct sw_study_record *s);
-/* Ends the study with a problem (strings are copied), unless it has ended. */
+/* Ends the study with a problem (strings are copied), unless it has ended. One that was not accepted yet is refused with it. */
 void sw_study_fail(struct sw_study_record *s, unsigned status, const char *slug, const char *detail, const char *errors);
-/* Ended studies beyond the limit go, oldest first. */
+void sw_study_too_large(struct sw_study_record *s);
+/* Accepts the study that was read, if somebody still asks; from then on it survives. */
+void sw_study_accept(struct sw_study_record *s);
+/* Ended studies beyond the limit go, oldest first, and those that were not accepted. */
 void sw_studies_drop_old(struct sw_studies *ss);
 
-/* The thread: argument is the struct sw_studies. */
+/* -- the thread -- */
+
+/* One step in an arena: what it needs, and whether it went well. */
+struct sw_study_step {
+  struct sw_study_record *s;
+  struct sw_job job;
+  struct sw_result *result;
+  int run;
+  bool ok;
+};
+
+/* Puts a task of the study into the queue, which takes it over; false when the queue is full or memory is short. */
+bool sw_study_fly(struct sw_study_record *s, struct sw_task *t, int run, double deadline);
+/* Has a worker read the body; false as above. */
+bool sw_study_begin_reading(struct sw_study_record *s);
+/* What the worker made of it: the study can run, or ends. */
+void sw_study_take_reading(struct sw_study_record *s, const struct sw_outcome *o);
+/* The arguments of a run for a worker, and the address of its result. */
+bool sw_study_address(struct sw_study_record *s, int run, struct sw_buf *args, char address[SW_ID_LEN + 1]);
+
+/* The thread itself; its argument is the struct sw_studies. */
 void *sw_studies_serve(void *ss);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_DEADLINE = 1000000000, PAUSE_MS = 500, STEP_MB = 64, BUSY = 503 };
+enum { PAUSE_MS = 500, STEP_MB = 64, BUSY = 503 };
 
 bool sw_studies_owns(const struct sw_task *t)
 {
@@ -25,12 +25,7 @@ static void on_done(struct sw_waiter *waiter, const struct sw_outcome *o)
 {
   struct sw_study_work *w = (struct sw_study_work *)(void *)((char *)waiter - offsetof(struct sw_study_work, waiter));
   struct sw_studies *ss = w->study->all;
-  w->outcome = (struct sw_outcome){.status = o->status, .result = o->result};
-  w->outcome.slug = o->slug ? strdup(o->slug) : NULL;
-  w->outcome.detail = o->detail ? strdup(o->detail) : NULL;
-  w->outcome.errors = o->errors ? strdup(o->errors) : NULL;
-  if (o->result)
-    sw_result_take(o->result);
+  sw_outcome_copy(&w->outcome, o);
   pthread_mutex_lock(&ss->lock);
   struct sw_study_work **at = &w->study->flying;
   while (*at != w)
@@ -48,8 +43,7 @@ static void free_work(struct sw_study_work *w)
   free(w);
 }
 
-/* Puts a task of the study into the queue, which takes it over; false when the queue is full or memory is short. */
-static bool fly(struct sw_study_record *s, struct sw_task *t, int run)
+bool sw_study_fly(struct sw_study_record *s, struct sw_task *t, int run, double deadline)
 {
   struct sw_studies *ss = s->all;
   struct sw_study_work *w = t->args && t->body ? calloc(1, sizeof *w) : NULL;
@@ -57,7 +51,7 @@ static bool fly(struct sw_study_record *s, struct sw_task *t, int run)
     sw_task_clear(t);
     return false;
   }
-  *w = (struct sw_study_work){.study = s, .run = run, .waiter = {.done = on_done, .deadline = sw_now() + NO_DEADLINE}};
+  *w = (struct sw_study_work){.study = s, .run = run, .waiter = {.done = on_done, .deadline = deadline}};
   pthread_mutex_lock(&ss->lock);
   w->next = s->flying;
   s->flying = w;
@@ -76,208 +70,18 @@ static bool fly(struct sw_study_record *s, struct sw_task *t, int run)
   return false;
 }
 
-/* -- reading -- */
-
-static bool begin_reading(struct sw_study_record *s)
-{
-  static const char text[] = "stickwright " SW_VERSION " study\n";
-  struct sw_task t = {.args = strdup("study"), .args_len = sizeof "study", .body = sw_body_again(s->body)};
-  if (sw_body_digest(s->body, text, sizeof text - 1, t.id))
-    return fly(s, &t, -1);
-  sw_task_clear(&t);
-  return false;
-}
-
-static void free_bodies(void *p)
-{
-  struct sw_study_record *s = p;
-  for (int i = 0; s->graphs && i < s->spec->graphs.n; i++)
-    sw_body_free(s->graphs[i]);
-  s->graphs = NULL;
-}
-
-/* One step in an arena: what it needs, and whether it went well. */
-struct step {
-  struct sw_study_record *s;
-  struct sw_job job;
-  struct sw_result *result;
-  int run;
-  bool ok;
-};
-
-/* Sets what the run is called with. Its options were checked when the spec was read. */
-static bool set_call(struct sw_job *job, const struct sw_study *spec, const struct sw_study_run *r, struct sw_call *c,
-                     struct sw_buf *args)
-{
-  sw_call_init(c, "compile");
-  sw_buf_add(args, "compile", sizeof "compile");
-  const struct sw_study_options *o = &spec->options.v[r->options];
-  for (int i = -2; i < o->given.n; i++) {
-    struct sw_study_setting set = i == -2   ? (struct sw_study_setting){"profile", sw_study_profile_name(r->profile)}
-                                  : i == -1 ? (struct sw_study_setting){"solver", sw_study_solver_name(r->solver)}
-                                            : o->given.v[i];
-    if (sw_call_set(job, c, set.name, set.value) != SW_OK)
-      return false;
-    sw_buf_printf(args, "%s=%s", set.name, set.value);
-    sw_buf_add(args, "", 1);
-  }
-  return true;
-}
-
-static bool address_of(struct sw_study_record *s, int run, struct sw_buf *args, char address[SW_ID_LEN + 1])
-{
-  struct sw_arena *a = args->arena;
-  const struct sw_study_run *r = &s->spec->runs.v[run];
-  struct sw_job job = {.arena = a};
-  struct sw_call call;
-  return set_call(&job, s->spec, r, &call, args) && sw_call_address(&call, a, s->graphs[r->graph], address);
-}
-
-/* The graphs as bodies; their digests, as studies have them, from the bytes. */
-static bool take_graphs(struct sw_study_record *s, const struct sw_result *result)
-{
-  s->graphs = SW_NEW_N(s->arena, struct sw_body *, s->spec->graphs.n);
-  bool ok = true;
-  for (int i = 0; i < s->spec->graphs.n && ok; i++) {
-    const struct sw_result_file *f = &result->files[i + 1];
-    struct sw_study_graph *g = &s->spec->graphs.v[i];
-    s->graphs[i] = sw_body_new(f->len);
-    ok = s->graphs[i] && sw_body_add(s->graphs[i], f->bytes, f->len) == SW_BODY_OK &&
-         sw_body_digest(s->graphs[i], "", 0, g->digest);
-    g->bytes = NULL;
-  }
-  return ok;
-}
-
-struct kept_row {
-  struct sw_study_record *s;
-  const struct sw_disk_part *part;
-};
-
-static void read_row(void *ctx)
-{
-  const struct kept_row *k = ctx;
-  struct sw_study *spec = k->s->spec;
-  long i = strncmp(k->part->name, "run/", 4) ? -1 : strtol(k->part->name + 4, NULL, 10);
-  struct sw_job job = {.arena = k->s->arena};
-  if (i >= 0 && i < spec->runs.n)
-    sw_study_row_read(&job, k->part->bytes, k->part->len, &spec->runs.v[i]);
-}
-
-/* The store is locked here, so an arena that is spent may not jump further. */
-static void take_row(void *ctx, const struct sw_disk_part *p)
-{
-  struct step *st = ctx;
-  st->ok &= sw_arena_run(st->s->arena, read_row, &(struct kept_row){st->s, p});
-}
-
-/* The spec, the graphs, the key of each run, and the rows that an earlier daemon has kept. */
-static void take_spec(void *ctx)
-{
-  struct step *st = ctx;
-  struct sw_study_record *s = st->s;
-  struct sw_files files = {0};
-  for (size_t i = 1; i < st->result->n_files; i++)
-    sw_files_add(&st->job, &files, st->result->files[i].path, st->result->files[i].bytes, st->result->files[i].len);
-  const struct sw_study_source source = {"", &files, s->all->limits.study_runs};
-  if (!st->result->n_files || sw_study_read(&st->job, st->result->files[0].bytes, st->result->files[0].len, &source, &s->spec) != SW_OK)
-    return;
-  sw_arena_defer(s->arena, free_bodies, s);
-  if ((size_t)s->spec->graphs.n + 1 != st->result->n_files || !take_graphs(s, st->result)) {
-    sw_fail(&st->job, SW_LIMIT, "the service is out of memory or its disk is full");
-    return;
-  }
-  s->is_begun = SW_NEW_N(s->arena, char, s->spec->runs.n);
-  struct sw_arena *scratch = sw_arena_new(s->arena, 0);
-  for (int i = 0; i < s->spec->runs.n; i++) {
-    struct sw_buf args = {.arena = scratch};
-    char address[SW_ID_LEN + 1];
-    if (!address_of(s, i, &args, address)) {
-      sw_fail(&st->job, SW_LIMIT, "the service is out of memory");
-      return;
-    }
-    memcpy(s->spec->runs.v[i].key, address, sizeof s->spec->runs.v[i].key - 1);
-  }
-  sw_arena_free(scratch);
-  st->ok = true;
-  if (s->all->disk)
-    sw_disk_study_parts(s->all->disk, s->id, take_row, st);
-}
-
-static void fail_with(struct sw_study_record *s, struct sw_job *job)
-{
-  struct sw_buf errors = {.arena = job->arena};
-  sw_jw_faults(&(struct sw_jw){.out = &errors, .indent = 1, .depth = 1, .after_key = true}, job);
-  sw_study_fail(s, (unsigned)sw_rc_http(job->worst), sw_rc_slug(job->worst), job->faults.v[0].detail, sw_buf_text(&errors));
-}
-
-static void too_large(struct sw_study_record *s)
-{
-  char text[120];
-  snprintf(text, sizeof text, "the graphs or the rows of the study need more than %ld MB", s->all->limits.study_mb);
-  sw_study_fail(s, 413, "limit", text, NULL);
-}
-
-/* The body was read: the study can run. */
-static void take_reading(struct sw_study_record *s, struct sw_outcome *o)
-{
-  struct sw_studies *ss = s->all;
-  if (!o->result) {
-    sw_study_fail(s, o->status, o->slug ? o->slug : "internal", o->detail ? o->detail : "", o->errors);
-    return;
-  }
-  size_t most = (size_t)ss->limits.study_mb << 20;
-  s->arena = o->result->bytes > most ? NULL : sw_arena_new(NULL, most);
-  struct step st = {.s = s, .job = {.arena = s->arena}, .result = o->result};
-  if (!s->arena || !sw_arena_run(s->arena, take_spec, &st)) {
-    too_large(s);
-    return;
-  }
-  if (!st.ok) {
-    if (st.job.faults.n)
-      fail_with(s, &st.job);
-    else
-      too_large(s);
-    return;
-  }
-  int done = 0, compiled = 0;
-  for (int i = 0; i < s->spec->runs.n; i++) {
-    const struct sw_study_run *r = &s->spec->runs.v[i];
-    s->is_begun[i] = r->done;
-    done += r->done;
-    compiled += r->done && r->row.has_plan;
-  }
-  char *name = strdup(s->spec->name);
-  pthread_mutex_lock(&ss->lock);
-  if (!s->name)
-    s->name = name;
-  else
-    free(name);
-  s->n_runs = s->spec->runs.n;
-  s->n_done = done;
-  s->n_compiled = compiled;
-  bool runs = !sw_study_ended(s);
-  if (runs) {
-    sw_study_set_state(s, SW_JOB_RUNNING);
-    sw_study_tell_runs(s, -1);
-  }
-  pthread_mutex_unlock(&ss->lock);
-  if (runs)
-    sw_study_keep(s);
-}
-
 /* -- runs -- */
 
 static void row_of(void *ctx)
 {
-  struct step *st = ctx;
+  struct sw_study_step *st = ctx;
   struct sw_study_run *r = &st->s->spec->runs.v[st->run];
   const struct sw_result_file *f = sw_result_find(st->result, "result.json");
   st->ok = f && sw_study_row_of_result(&st->job, f->bytes, f->len, r);
 }
 
 struct failure {
-  struct step step;
+  struct sw_study_step step;
   const struct sw_outcome *o;
 };
 
@@ -292,7 +96,7 @@ static void row_of_failure(void *ctx)
 
 static void keep_row(void *ctx)
 {
-  struct step *st = ctx;
+  struct sw_study_step *st = ctx;
   struct sw_buf text = {.arena = st->job.arena};
   sw_study_row_text(&st->s->spec->runs.v[st->run], &text);
   const char *name = sw_arena_printf(st->job.arena, "run/%d", st->run);
@@ -303,24 +107,24 @@ static void keep_row(void *ctx)
 static void row_is_there(struct sw_study_record *s, int run)
 {
   struct sw_studies *ss = s->all;
-  struct step st = {.s = s, .run = run, .job = {.arena = sw_arena_new(NULL, STEP_MB << 20)}};
+  struct sw_study_step st = {.s = s, .run = run, .job = {.arena = sw_arena_new(NULL, STEP_MB << 20)}};
   if (ss->disk && st.job.arena)
     sw_arena_run(st.job.arena, keep_row, &st); /* one that can't be kept is done again after a restart */
   sw_arena_free(st.job.arena);
   pthread_mutex_lock(&ss->lock);
-  s->n_done++;
-  s->n_compiled += s->spec->runs.v[run].row.has_plan;
+  s->is.n_done++;
+  s->is.n_compiled += s->spec->runs.v[run].row.has_plan;
   s->starts = 0;
   if (!sw_study_ended(s))
-    sw_study_tell_runs(s, s->n_done - 1);
+    sw_study_tell_runs(s, s->is.n_done - 1);
   pthread_mutex_unlock(&ss->lock);
 }
 
 static void take_result(struct sw_study_record *s, int run, struct sw_result *result)
 {
-  struct step st = {.s = s, .run = run, .job = {.arena = s->arena}, .result = result};
+  struct sw_study_step st = {.s = s, .run = run, .job = {.arena = s->arena}, .result = result};
   if (!sw_arena_run(s->arena, row_of, &st))
-    too_large(s);
+    sw_study_too_large(s);
   else if (!st.ok)
     sw_study_fail(s, 500, "internal", "a result has no numbers in it", NULL);
   else
@@ -333,11 +137,11 @@ static void take_failure(struct sw_study_record *s, int run, const struct sw_out
   if (sw_arena_run(s->arena, row_of_failure, &f))
     row_is_there(s, run);
   else
-    too_large(s);
+    sw_study_too_large(s);
 }
 
 struct beginning {
-  struct step step;
+  struct sw_study_step step;
   struct sw_task task;
 };
 
@@ -345,7 +149,7 @@ static void prepare_run(void *ctx)
 {
   struct beginning *b = ctx;
   struct sw_buf args = {.arena = b->step.job.arena};
-  b->step.ok = address_of(b->step.s, b->step.run, &args, b->task.id);
+  b->step.ok = sw_study_address(b->step.s, b->step.run, &args, b->task.id);
   b->task.args = malloc(args.n);
   if (b->task.args)
     memcpy(b->task.args, args.p, args.n);
@@ -364,7 +168,7 @@ static bool begin_run(struct sw_study_record *s, int run)
     sw_metrics_count(ss->metrics, known ? SW_METRIC_cache_hits : SW_METRIC_cache_misses);
   if (ok && !known) {
     b.task.body = sw_body_again(s->graphs[s->spec->runs.v[run].graph]);
-    ok = fly(s, &b.task, run);
+    ok = sw_study_fly(s, &b.task, run, SW_STUDY_NO_DEADLINE);
   } else {
     sw_task_clear(&b.task);
   }
@@ -380,7 +184,7 @@ static bool begin_run(struct sw_study_record *s, int run)
 
 static void make_tables(void *ctx)
 {
-  struct step *st = ctx;
+  struct sw_study_step *st = ctx;
   struct sw_study_record *s = st->s;
   struct sw_studies *ss = s->all;
   struct sw_buf b[SW_STUDY_N_TABLES];
@@ -392,8 +196,8 @@ static void make_tables(void *ctx)
   sw_study_summary(&st->job, s->spec, &b[SW_STUDY_MARKDOWN]);
   for (int i = 0; i < SW_STUDY_N_TABLES; i++)
     parts[i] = (struct sw_disk_part){sw_study_table_names[i], b[i].p, b[i].n};
-  const struct sw_disk_study head = {.id = s->id, .state = "done", .name = s->name, .runs = s->n_runs, .done = s->n_done,
-                                     .compiled = s->n_compiled};
+  const struct sw_disk_study head = {.id = s->id, .state = "done", .name = s->is.name, .runs = s->is.n_runs,
+                                     .done = s->is.n_done, .compiled = s->is.n_compiled}; /* only this thread sets them */
   bool is_kept = ss->disk && sw_disk_study_end(ss->disk, &head, parts, SW_STUDY_N_TABLES);
   st->ok = true;
   for (int i = 0; i < SW_STUDY_N_TABLES && !is_kept; i++) { /* then they are there until the daemon ends */
@@ -407,9 +211,9 @@ static void make_tables(void *ctx)
 
 static void finish(struct sw_study_record *s)
 {
-  struct step st = {.s = s, .job = {.arena = s->arena}};
+  struct sw_study_step st = {.s = s, .job = {.arena = s->arena}};
   if (!sw_arena_run(s->arena, make_tables, &st) || !st.ok) {
-    too_large(s);
+    sw_study_too_large(s);
     return;
   }
   pthread_mutex_lock(&s->all->lock);
@@ -469,7 +273,7 @@ static void take_work(struct sw_study_work *w)
   s->n_flying--;
   bool counts = !sw_study_ended(s);
   pthread_mutex_unlock(&ss->lock);
-  bool again = counts && !w->outcome.result && w->outcome.status == BUSY; /* no property of the work */
+  bool again = counts && s->is_accepted && !w->outcome.result && w->outcome.status == BUSY; /* no property of the work */
   if (again)
     ss->pause = sw_now() + 1e-3 * PAUSE_MS;
   if (again && w->run >= 0) {
@@ -477,7 +281,7 @@ static void take_work(struct sw_study_work *w)
     s->next = w->run < s->next ? w->run : s->next;
   } else if (counts && !again) {
     if (w->run < 0)
-      take_reading(s, &w->outcome);
+      sw_study_take_reading(s, &w->outcome);
     else if (w->outcome.result)
       take_result(s, w->run, w->outcome.result);
     else
@@ -496,23 +300,33 @@ static enum action next_action(struct sw_study_record *s, double now)
     return NOTHING; /* being taken up, or nothing but a record */
   if (sw_study_ended(s))
     return s->flying ? LEAVE : !s->n_flying && (s->arena || s->body) ? LET_GO : NOTHING;
-  if (now < ss->pause || !s->body)
+  if (!s->body || (s->is_accepted && now < ss->pause))
     return NOTHING;
   if (!s->spec)
     return s->n_flying ? NOTHING : READ;
-  if (s->n_done == s->n_runs)
+  if (s->is.n_done == s->is.n_runs)
     return FINISH;
-  int most = ss->limits.workers > 1 ? (int)ss->limits.workers - 1 : 1;
-  while (s->next < s->n_runs && s->is_begun[s->next])
+  int most = ss->limits->workers > 1 ? (int)ss->limits->workers - 1 : 1;
+  while (s->next < s->is.n_runs && s->is_begun[s->next])
     s->next++;
-  return s->n_flying < most && s->next < s->n_runs ? RUN : NOTHING;
+  return s->n_flying < most && s->next < s->is.n_runs ? RUN : NOTHING;
+}
+
+/* Who waits for his study to be accepted waits no longer than for a place in the queue. */
+static bool refuse(struct sw_study_record *s)
+{
+  if (s->is_accepted)
+    return false;
+  sw_metrics_count(s->all->metrics, SW_METRIC_queue_refusals);
+  sw_study_fail(s, 503, "busy", "as many requests are waiting as may wait", NULL);
+  return true;
 }
 
 static void act(struct sw_study_record *s, enum action what)
 {
   bool ok = true;
   switch (what) {
-  case READ: ok = begin_reading(s); break;
+  case READ: ok = sw_study_begin_reading(s) || refuse(s); break;
   case RUN: ok = begin_run(s, s->next); break;
   case FINISH: finish(s); break;
   case LEAVE: leave_queue(s); break;

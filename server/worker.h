@@ -31,6 +31,8 @@ struct sw_outcome {
   int died;                 /* 0, or its wait status */
 };
 void sw_outcome_problem(struct sw_outcome *o, unsigned status, const char *slug, const char *detail);
+/* What an asker needs of it, as an outcome of its own: all but the last three. */
+void sw_outcome_copy(struct sw_outcome *to, const struct sw_outcome *from);
 void sw_outcome_clear(struct sw_outcome *o);
 
 /* Parent side: runs the task to its end, its time limit, or until *cancel becomes true. on_pass is told the name of each

@@ -23,6 +23,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+enum { MAX_TEXT = 1000 };
+
 struct child {
   struct sw_job job;
   const char *verb;
@@ -65,14 +67,33 @@ static enum sw_rc run_verb(struct child *c)
   size_t len;
   if (!sw_call_init(&call, c->verb))
     return sw_fail(&c->job, SW_INTERNAL, "worker without verb %s", c->verb);
-  for (int i = 0; i < c->n_parameters; i++) {
-    char *name = sw_arena_strdup(c->job.arena, c->parameters[i]);
-    char *value = strchr(name, '=');
-    *value++ = 0;
-    SW_TRY(sw_call_set(&c->job, &call, name, value));
-  }
+  for (int i = 0; i < c->n_parameters; i++)
+    SW_TRY(sw_call_set_pair(&c->job, &call, c->parameters[i]));
   SW_TRY(sw_file_read(&c->job, "-", SIZE_MAX / 2, &bytes, &len));
   return sw_call_run(&c->job, &call, bytes, len, on_pass, NULL, &c->answer);
+}
+
+/* A graph may have names of megabytes, and each fault repeats some: a problem document has the beginning of them. */
+static const char *shortened(struct sw_arena *a, const char *s)
+{
+  size_t n = MAX_TEXT;
+  if (!s || strlen(s) <= n)
+    return s;
+  while (n && ((unsigned char)s[n] & 0xC0) == 0x80) /* not within a character */
+    n--;
+  return sw_arena_printf(a, "%.*s...", (int)n, s);
+}
+
+static void shorten(struct sw_job *job)
+{
+  for (int i = 0; i < job->faults.n; i++) {
+    struct sw_fault *f = &job->faults.v[i];
+    f->detail = shortened(job->arena, f->detail);
+    f->node = shortened(job->arena, f->node);
+    f->tensor = shortened(job->arena, f->tensor);
+    f->source = shortened(job->arena, f->source);
+    f->advice = shortened(job->arena, f->advice);
+  }
 }
 
 static void run(void *p)
@@ -81,6 +102,7 @@ static void run(void *p)
   c->rc = run_verb(c);
   if (c->rc == SW_OK)
     return;
+  shorten(&c->job);
   const char *detail = c->job.faults.n ? c->job.faults.v[0].detail : "no reason was given";
   struct sw_buf *b = SW_NEW(c->job.arena, struct sw_buf);
   b->arena = c->job.arena;

@@ -40,8 +40,17 @@ def _of_plan(r):
     listed = sum(c["elements"] for c in r["conversions"])
     if o["conversion_elements"] != listed:
         bad.append(f"{o['conversion_elements']} elements converted, {listed} listed")
-    if o["unit"] == "elements" and o["value"] != listed + _loaded_again(r):
+    # best counts what the plan of torch-spyre copies without calling it a conversion (a scatter's target), and says so
+    rival = r["options"]["profile"] == "best" and o["plan_of"] == "torch-spyre"
+    if rival and (o["value"] != o["full_value"] or o["value"] < listed):
+        bad.append(f"cost {o['value']} of torch-spyre's plan, {o['full_value']} with all its copies, {listed} elements of conversions")
+    if o["unit"] == "elements" and not rival and o["value"] != listed + _loaded_again(r):
         bad.append(f"cost {o['value']} is not the {listed} elements of the conversions")
+    slower = {k: ns for k, ns in o["without"].items() if o["predicted_ns"] > ns * (1 + 1e-6)}
+    if slower:
+        bad.append(f"{o['predicted_ns']} ns predicted, without one of its means {slower}")
+    if r["options"]["profile"] == "best" and r["ops"] and o["plan_of"] != "torch-spyre" and "together" not in o["without"]:
+        bad.append("no plan with every op divided by itself was tried")
     for s in r["storages"]:
         l, p = s["layout"], s["place"]
         if l and min(l["device_size"]) < 1:

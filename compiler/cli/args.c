@@ -47,7 +47,8 @@ bool sw_cli_parse(struct sw_job *job, int argc, char **argv, const char *verb, s
     char *copy = sw_arena_strndup(job->arena, name, len);
     bool is_option = !k && !is_letter && options && sw_option_known(copy);
     if (!k && !is_option) {
-      sw_fault(job, SW_USAGE, "there is no option %s", s)->advice = "`stickwright help VERB` lists what there is";
+      sw_fault(job, SW_USAGE, "%s has no option %s", verb, s)->advice =
+          sw_arena_printf(job->arena, "`stickwright help %s` lists what there is", verb);
       return false;
     }
     bool wants_value = is_option || k->value;

@@ -9,6 +9,7 @@
   X(compile, 0, "json", NULL, "print result.json in place of the summary")                                              \
   X(compile, 0, "program", "NAME", "which one of an archive with several programs")                                     \
   X(compile, 0, "pin-file", "FILE", "pins as JSON: {NAME: {device_size, stride_map}} or {NAME: \"order:1,0\"}")         \
+  X(compile, 0, "machine", "FILE", "constants of the time model as JSON: {NAME: number}")                               \
   X(compile, 0, "dump-after", "PASS", "print the state behind a pass: read, lower, choose, plan, emit")               \
   X(inspect, 0, "json", NULL, "print what was read as JSON")                                                            \
   X(inspect, 0, "text", NULL, "print the graph in the text form, which can be edited and compiled")                     \

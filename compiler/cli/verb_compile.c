@@ -1,4 +1,5 @@
-/* stickwright compile MODEL [-o DIR] [--json] [--dump-after=PASS] [--program NAME] [--pin-file FILE] [OPTIONS] */
+/* stickwright compile MODEL [-o DIR] [--json] [--dump-after=PASS] [--program NAME] [--pin-file FILE] [--machine FILE]
+ * [OPTIONS] */
 #include "compiler/cli/verb.h"
 
 #include "compiler/pipeline.h"
@@ -16,15 +17,17 @@ static bool is_pass(const char *name)
   return false;
 }
 
-static enum sw_rc pin_files(struct sw_job *job, const struct sw_cli_args *args, struct sw_options *o)
+/* Options that come in files. */
+static enum sw_rc read_files(struct sw_job *job, const struct sw_cli_args *args, struct sw_options *o)
 {
   for (int i = 0; i < args->flags.n; i++) {
-    const char *text;
+    const char *text, *name = args->flags.v[i].name;
     size_t len;
-    if (strcmp(args->flags.v[i].name, "pin-file"))
+    bool pins = !strcmp(name, "pin-file");
+    if (!pins && strcmp(name, "machine") != 0)
       continue;
     SW_TRY(sw_cli_read(job, args->flags.v[i].value, &text, &len));
-    SW_TRY(sw_options_pin_file(job, o, text, len));
+    SW_TRY(pins ? sw_options_pin_file(job, o, text, len) : sw_options_machine_file(job, o, text, len));
   }
   return SW_OK;
 }
@@ -34,14 +37,14 @@ int sw_verb_compile(struct sw_job *job, int argc, char **argv)
   struct sw_cli_args args = {0};
   struct sw_options o;
   sw_options_init(&o);
-  if (!sw_cli_parse(job, argc, argv, "compile", &o, &args) || pin_files(job, &args, &o) != SW_OK)
+  if (!sw_cli_parse(job, argc, argv, "compile", &o, &args) || read_files(job, &args, &o) != SW_OK)
     return sw_rc_exit(job->worst);
   sw_options_settle(&o);
   const char *dump_after = sw_cli_flag(&args, "dump-after"), *dir = sw_cli_flag(&args, "output");
   if (args.operands.n != 1)
-    return sw_rc_exit(sw_fail(job, SW_USAGE, "compile: one MODEL expected, %d given", args.operands.n));
+    return sw_rc_exit(sw_fail(job, SW_USAGE, "compile: one MODEL expected (- for stdin), %d given", args.operands.n));
   if (dump_after && !is_pass(dump_after))
-    return sw_rc_exit(sw_fail(job, SW_USAGE, "there is no pass %s", dump_after));
+    return sw_rc_exit(sw_fail(job, SW_USAGE, "option --dump-after: one of read, lower, choose, plan, emit expected, \"%s\" found", dump_after));
   struct sw_compile_input in = {.program = sw_cli_flag(&args, "program")};
   enum sw_rc rc = sw_cli_read(job, args.operands.v[0], &in.bytes, &in.len);
   if (rc != SW_OK)

@@ -149,7 +149,7 @@ int sw_verb_inspect(struct sw_job *job, int argc, char **argv)
   if (!sw_cli_parse(job, argc, argv, "inspect", NULL, &args))
     return sw_rc_exit(SW_USAGE);
   if (args.operands.n != 1)
-    return sw_rc_exit(sw_fail(job, SW_USAGE, "inspect takes one MODEL; `stickwright help inspect`"));
+    return sw_rc_exit(sw_fail(job, SW_USAGE, "inspect: one MODEL expected (- for stdin)"));
   const char *path = args.operands.v[0], *bytes, *program = sw_cli_flag(&args, "program");
   size_t len;
   enum sw_rc rc = sw_cli_read(job, path, &bytes, &len);

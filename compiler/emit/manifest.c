@@ -21,6 +21,7 @@ struct manifest {
   struct sw_jw w;
   bool *used; /* storages that appear */
   int64_t *index_range; /* per storage: what its row numbers stay below, 0: it holds none */
+  bool *is_number;      /* per storage: read as something else than row numbers that may count from the end */
   int n_constants;
 };
 
@@ -63,8 +64,10 @@ static void find_used(struct manifest *m)
 
 /* -- row numbers -- */
 
+/* The end of two tables is not one place. */
 static void limit_index(struct manifest *m, int storage, int64_t n)
 {
+  m->is_number[storage] |= n && m->index_range[storage] && n != m->index_range[storage];
   if (n && (!m->index_range[storage] || n < m->index_range[storage]))
     m->index_range[storage] = n;
 }
@@ -75,19 +78,58 @@ static void find_index_of(struct manifest *m, const struct sw_op *op, const stru
     limit_index(m, op->in[x->index_input].storage, x->index_range);
 }
 
-/* How many rows there are for the row numbers in a storage; backwards, through their copies. */
+static void use_as_numbers(struct manifest *m, const struct sw_host_arg *a)
+{
+  if (a->kind == SW_HOST_VIEW && a->view.storage >= 0)
+    m->is_number[a->view.storage] = true;
+  for (int i = 0; a->kind == SW_HOST_LIST && i < a->n_list; i++)
+    use_as_numbers(m, &a->list[i]);
+}
+
+/* Of the ops with row numbers only indexing takes negative ones: x[-1] is the last row. */
+static bool counts_from_end(const struct manifest *m, const struct sw_op *op)
+{
+  for (int i = 0; i < op->nodes.n; i++) {
+    const char *target = m->p->graph->nodes.v[op->nodes.v[i]].target;
+    if (!strncmp(target, "aten.index.", 11) || !strncmp(target, "aten.index_put", 14))
+      return true;
+  }
+  return false;
+}
+
+static bool is_row_number(const struct sw_op *op, int input)
+{
+  bool yes = op->out.index_input == input;
+  for (int k = 0; k < op->n_in; k++)
+    yes |= op->in[k].index_input == input;
+  return yes;
+}
+
+/* How many rows there are for the row numbers in a storage, and whether they may be negative; backwards, through their
+ * copies. */
 static void find_index_ranges(struct manifest *m)
 {
   for (int i = m->p->steps.n - 1; i >= 0; i--) {
-    if (m->p->steps.v[i].is_host)
+    struct sw_step step = m->p->steps.v[i];
+    for (int k = 0; step.is_host && k < m->p->host_steps.v[step.index].args.n; k++)
+      use_as_numbers(m, &m->p->host_steps.v[step.index].args.v[k]);
+    if (step.is_host)
       continue;
-    const struct sw_op *op = &m->p->ops.v[m->p->steps.v[i].index];
+    const struct sw_op *op = &m->p->ops.v[step.index];
     find_index_of(m, op, &op->out);
-    for (int k = 0; k < op->n_in; k++)
+    for (int k = 0; k < op->n_in; k++) {
       find_index_of(m, op, &op->in[k]);
+      bool is_copied = op->op == SW_OP_IDENTITY && op->n_in == 1 && m->index_range[op->out.storage];
+      m->is_number[op->in[k].storage] |= is_copied             ? m->is_number[op->out.storage]
+                                         : is_row_number(op, k) ? !counts_from_end(m, op)
+                                                                : true;
+    }
     if (op->op == SW_OP_IDENTITY && op->n_in == 1)
       limit_index(m, op->in[0].storage, m->index_range[op->out.storage]);
   }
+  for (int i = 0; i < m->p->outputs.n; i++)
+    if (m->p->outputs.v[i].is_tensor)
+      m->is_number[m->p->outputs.v[i].view.storage] = true;
 }
 
 /* -- buffers -- */
@@ -180,6 +222,8 @@ static void write_buffer(struct manifest *m, const struct sw_storage *s)
   int64_t range = m->index_range[s - m->p->storages.v];
   if (range)
     sw_jw_kint(w, "index_range", range);
+  if (range && s->kind == SW_STORAGE_INPUT && !m->is_number[s - m->p->storages.v])
+    sw_jw_kbool(w, "index_from_end", true);
   sw_jw_kint(w, "bytes", l ? sw_layout_bytes(l) : sw_storage_elements(s) * sw_dtype_bytes(s->dtype));
   sw_jw_end_object(w);
 }
@@ -443,7 +487,8 @@ enum sw_rc sw_write_manifest(struct sw_job *job, int64_t lx_bytes, const struct 
                        .files = out,
                        .w = {.out = &text, .indent = 1},
                        .used = SW_NEW_N(job->arena, bool, p->storages.n),
-                       .index_range = SW_NEW_N(job->arena, int64_t, p->storages.n)};
+                       .index_range = SW_NEW_N(job->arena, int64_t, p->storages.n),
+                       .is_number = SW_NEW_N(job->arena, bool, p->storages.n)};
   find_used(&m);
   find_index_ranges(&m);
   sw_jw_object(&m.w);

@@ -77,6 +77,11 @@ static enum sw_rc check_index_dim(struct sw_job *job, const struct sw_sdsc *s, i
   if (p < 0 || d == s->single || d == t->placeholder)
     return SW_OK;
   int64_t in_memory = t->arg->device_size[p] * (d == t->stick ? t->e : 1);
+  if (s->tensor[s->n_tensors - 1].is_value && s->pad[d])
+    return refuse(job, s, i,
+                  sw_arena_printf(job->arena, "%" PRId64 " row numbers are rounded up to %" PRId64 ", and rows would be written "
+                                  "that nobody names", s->size[d] - s->pad[d], s->size[d]),
+                  "put the stick of what is written on a dim that row numbers do not count");
   if (in_memory >= s->size[d])
     return SW_OK;
   return refuse(job, s, i,

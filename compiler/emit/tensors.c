@@ -221,7 +221,8 @@ static int64_t unit(const struct sw_sdsc *s, const struct sw_sdsc_tensor *t)
 {
   const struct sw_sdsc_layout *l = &s->layout[t->layout];
   int p = l->stick[0] == SW_NO_LABEL ? -1 : t->position[l->stick[0]];
-  if (t->arg->arrangement == SW_EA_DL16_TO_FP32 && p >= 0 && t->arg->device_size[p] % 2 == 0)
+  bool one_lane = t->arg->coord[t->arg->rank - 1].form == SW_COORD_CONST;
+  if (t->arg->arrangement == SW_EA_DL16_TO_FP32 && p >= 0 && t->arg->device_size[p] % 2 == 0 && !one_lane)
     return 64;
   return l->stick_size[0] * (l->n_sticks == 2 ? l->stick_size[1] : 1);
 }

@@ -28,7 +28,7 @@ static struct sw_tensor repeat_heads(struct sw_call *c, const struct sw_tensor *
 /* A row of scores becomes weights. A row in which nothing may be seen becomes 0. Gives the log of the sum of exps. */
 static double weigh(double *row, int64_t n)
 {
-  double sum = sw_row_logsumexp(row, n);
+  double sum = sw_row_softmax_shift(row, n);
   for (int64_t i = 0; i < n; i++)
     row[i] = isinf(sum) && sum < 0 ? 0 : exp(row[i] - sum);
   return sum;

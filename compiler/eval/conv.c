@@ -170,3 +170,31 @@ void sw_op_im2col(struct sw_call *c)
   struct sw_tensor out = sw_call_out(c, 0, t.rank, t.size);
   sw_call_copy(c, &out, &t);
 }
+
+/* Patches added up where they lie in the image: the other way round of im2col. */
+void sw_op_col2im(struct sw_call *c)
+{
+  struct sw_tensor x = sw_call_tensor(c, "self");
+  bool batched = x.rank == 3;
+  if (x.rank != 2 && !batched)
+    sw_call_stop(c, SW_INVALID, "columns of rank %d", x.rank);
+  struct sw_ints taps = sw_call_ints(c, "kernel_size"), image = sw_call_ints(c, "output_size");
+  int64_t kernel[2], size[2];
+  for (int i = 0; i < 2; i++) {
+    kernel[i] = sw_ints_at(c, taps, i, 1);
+    size[i] = sw_ints_at(c, image, i, 1);
+  }
+  struct window g = window_of(c, 2, kernel, size);
+  int64_t batch = batched ? x.size[0] : 1, rows = x.size[batched], places = volume(g.places);
+  if (rows % volume(g.taps) || x.size[1 + batched] != places)
+    sw_call_stop(c, SW_INVALID, "%lld columns of %lld for %lld windows", (long long)x.size[1 + batched], (long long)rows, (long long)places);
+  int64_t channels = rows / volume(g.taps);
+  double *v = sw_call_get(c, &x);
+  struct sw_tensor t = sw_call_new(c, SW_F64, 4, (int64_t[]){batch, channels, size[0], size[1]});
+  for (int64_t b = 0; b < batch; b++)
+    patches(&g, channels, t.cells->real + b * channels * volume(g.image), v + b * rows * places, true);
+  if (!batched)
+    t = sw_tensor_at(&t, 0, 0);
+  struct sw_tensor out = sw_call_out(c, 0, t.rank, t.size);
+  sw_call_copy(c, &out, &t);
+}

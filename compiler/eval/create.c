@@ -83,6 +83,19 @@ void sw_op_linspace(struct sw_call *c)
   }
 }
 
+/* Powers of `base` with exponents as linspace gives them. */
+void sw_op_logspace(struct sw_call *c)
+{
+  double start = sw_call_real(c, "start"), end = sw_call_real(c, "end"), base = sw_call_real(c, "base");
+  int64_t n = sw_call_int(c, "steps");
+  struct sw_tensor t = sw_call_out(c, 0, 1, &n);
+  double step = n > 1 ? (end - start) / (double)(n - 1) : 0;
+  for (int64_t i = 0; i < n; i++) {
+    double x = pow(base, i < n / 2 || n == 1 ? start + step * (double)i : end - step * (double)(n - 1 - i));
+    sw_row_put_reals(&t, i, 1, 1, &x, c->rounding);
+  }
+}
+
 void sw_op_eye(struct sw_call *c)
 {
   int64_t n = sw_call_int(c, "n"), size[2] = {n, sw_call_int_or(c, "m", n)}, one = 1;

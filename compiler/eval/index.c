@@ -292,3 +292,22 @@ void sw_op_nonzero(struct sw_call *c)
     sw_call_copy(c, &to, &index[d]);
   }
 }
+
+/* The first `size` places of elements that are not 0; rows that are left over hold `fill_value`. */
+void sw_op_nonzero_static(struct sw_call *c)
+{
+  struct sw_tensor t = sw_call_tensor(c, "self");
+  int64_t n = sw_call_int(c, "size"), fill = sw_call_int_or(c, "fill_value", -1), all = sw_tensor_elements(&t), k = 0;
+  double *v = sw_call_get(c, &t);
+  int64_t *to = sw_call_wholes(c, sw_call_product(c, 2, (int64_t[]){n, t.rank})), dense[SW_MAX_RANK];
+  sw_dense(t.rank, t.size, dense);
+  for (int64_t i = 0; i < all && k < n; i++) {
+    for (int d = 0; d < t.rank && v[i] != 0; d++)
+      to[k * t.rank + d] = i / dense[d] % t.size[d];
+    k += v[i] != 0;
+  }
+  for (int64_t i = k * t.rank; i < n * t.rank; i++)
+    to[i] = fill;
+  struct sw_tensor out = sw_call_out(c, 0, 2, (int64_t[]){n, t.rank});
+  sw_put_wholes(&out, to, c->rounding);
+}

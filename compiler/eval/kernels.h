@@ -37,12 +37,18 @@
   REAL(hypot, hypot(a, b))                                                                               \
   REAL(copysign, copysign(a, b))                                                                         \
   REAL(xlogy, isnan(b) ? b : a == 0 ? 0 : a * log(b))                                                    \
+  REAL(ldexp, a * exp2(b))                                                                              \
+  REAL(deg2rad, a * (M_PI / 180))                                                                       \
+  REAL(rad2deg, a * (180 / M_PI))                                                                       \
+  BOTH(heaviside, a == 0 ? b : a > 0, a == 0 ? b : a > 0)                                               \
   /* choosing: a is the condition */                                                                     \
   BOTH(where, a != 0 ? b : c, a != 0 ? b : c)                                                            \
+  REAL(nan_to_num, isnan(a) ? b : isinf(a) ? (a > 0 ? c : d) : a)                                       \
   /* rounding */                                                                                         \
   BOTH(floor, floor(a), a)                                                                               \
   BOTH(ceil, ceil(a), a)                                                                                 \
   BOTH(round, nearbyint(a), a)                                                                           \
+  BOTH(round_decimals, nearbyint(a * pow(10, b)) / pow(10, b), a)                                       \
   BOTH(trunc, trunc(a), a)                                                                               \
   REAL(frac, a - trunc(a))                                                                               \
   /* roots, powers, logarithms */                                                                        \
@@ -57,9 +63,11 @@
   REAL(log10, log10(a))                                                                                  \
   REAL(log1p, log1p(a))                                                                                  \
   REAL(logaddexp, a == b ? a + log(2) : fmax(a, b) + log1p(exp(-fabs(a - b))))                           \
-  REAL(logit, log(a / (1 - a)))                                                                          \
+  REAL(logaddexp2, a == b ? a + 1 : fmax(a, b) + log2(1 + exp2(-fabs(a - b))))                          \
+  REAL(logit, logit(a, b))                                                                               \
   /* angles */                                                                                           \
   REAL(sin, sin(a))                                                                                      \
+  REAL(sinc, a == 0 ? 1 : sin(M_PI * a) / (M_PI * a))                                                   \
   REAL(cos, cos(a))                                                                                      \
   REAL(tan, tan(a))                                                                                      \
   REAL(asin, asin(a))                                                                                    \
@@ -73,6 +81,7 @@
   REAL(atanh, atanh(a))                                                                                  \
   REAL(erf, erf(a))                                                                                      \
   REAL(erfc, erfc(a))                                                                                    \
+  REAL(lgamma, lgamma(a))                                                                               \
   /* activations */                                                                                      \
   REAL(sigmoid, sigmoid(a))                                                                              \
   REAL(silu, a * sigmoid(a))                                                                             \
@@ -80,6 +89,7 @@
   BOTH(relu, a < 0 ? 0 : a, a < 0 ? 0 : a)                                                               \
   BOTH(relu6, clamp(a, 0, 6), a < 0 ? 0 : a > 6 ? 6 : a)                                                 \
   REAL(leaky_relu, a > 0 ? a : a * b)                                                                    \
+  REAL(rrelu, a >= 0 ? a : a * (b + c) / 2)                                                             \
   REAL(gelu, 0.5 * a * (1 + erf(a * M_SQRT1_2)))                                                         \
   REAL(gelu_tanh, 0.5 * a * (1 + tanh(M_2_SQRTPI * M_SQRT1_2 * (a + 0.044715 * a * a * a))))             \
   REAL(elu, a > 0 ? a * c : b * c * expm1(a * d))                                                        \
@@ -107,6 +117,8 @@
   TEST(isnan, isnan((double)a))                                                                          \
   TEST(isinf, isinf((double)a))                                                                          \
   TEST(isfinite, isfinite((double)a))                                                                    \
+  TEST(isposinf, isinf((double)a) && a > 0)                                                             \
+  TEST(isneginf, isinf((double)a) && a < 0)                                                             \
   TEST(signbit, signbit((double)a))                                                                      \
   /* bits */                                                                                             \
   WHOLE(bitwise_and, a & b)                                                                              \

@@ -3,6 +3,7 @@
 #include "compiler/eval/ops.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -66,6 +67,13 @@ static double clamp(double a, double low, double high)
 {
   double x = a < low ? low : a;
   return x > high ? high : x;
+}
+
+/* Numbers nearer than eps to 0 or 1 count as eps away; NaN: no eps. */
+static double logit(double a, double eps)
+{
+  a = isnan(eps) ? a : clamp(a, eps, 1 - eps);
+  return log(a / (1 - a));
 }
 
 static double sigmoid(double a)
@@ -250,8 +258,9 @@ void sw_apply(struct sw_call *c, const struct sw_tensor *to, enum sw_kernel k, i
       refuse_zero_divisor(c, k, &ts[i]);
   if (class == SW_CLASS_REAL ? !kernels[k].real : class == SW_CLASS_COMPLEX && !complex_kernels[k])
     sw_call_stop(c, SW_UNSUPPORTED, "no meaning for dtype %s", sw_dtype_torch(out.dtype));
-  /* Comparisons happen in the common dtype: 0.1 against float16 values is 0.0999755859375. */
-  bool rounds = kernels[k].is_test && c->rounding == SW_ROUND_DTYPE && sw_class_of(meet) == SW_CLASS_REAL;
+  /* Comparisons and remainders happen in the common dtype: 0.1 beside float16 values is 0.0999755859375. */
+  bool in_common = kernels[k].is_test || k == SW_K_fmod || k == SW_K_remainder;
+  bool rounds = in_common && c->rounding == SW_ROUND_DTYPE && sw_class_of(meet) == SW_CLASS_REAL;
   union operands x;
   memset(&x, 0, sizeof x);
   struct sw_walk w;
@@ -294,6 +303,43 @@ static void map_args(struct sw_call *c, enum sw_kernel k, const char *names)
     ts[n] = sw_call_operand(c, name, &is_number[n]);
   }
   sw_map(c, 0, k, n, ts, is_number);
+}
+
+static double largest(enum sw_dtype t)
+{
+  return t == SW_F16 ? 65504 : t == SW_BF16 ? 0x1.fep127 : t == SW_F32 ? FLT_MAX : DBL_MAX;
+}
+
+/* The numbers that stand for NaN, inf and -inf; left out they are 0 and the ends of the dtype. */
+void sw_op_nan_to_num(struct sw_call *c)
+{
+  static const char *const names[] = {"nan", "posinf", "neginf"};
+  struct sw_tensor ts[4] = {sw_call_tensor(c, "self")};
+  double most = largest(sw_call_out_dtype(c, 0)), normal[] = {0, most, -most};
+  bool is_number[] = {false, true, true, true};
+  for (int i = 0; i < 3; i++)
+    ts[1 + i] = sw_call_scalar(c, (struct sw_number){.kind = SW_NUMBER_REAL, .r = sw_call_real_or(c, names[i], normal[i])});
+  if (sw_class_of(ts[0].dtype) == SW_CLASS_WHOLE) {
+    struct sw_tensor out = sw_call_out(c, 0, ts[0].rank, ts[0].size);
+    sw_call_copy(c, &out, &ts[0]);
+  } else {
+    sw_map(c, 0, SW_K_nan_to_num, 4, ts, is_number);
+  }
+}
+
+/* In evaluation the slope is the mean of its bounds. */
+void sw_op_rrelu(struct sw_call *c)
+{
+  if (sw_call_bool(c, "training"))
+    sw_call_stop(c, SW_UNSUPPORTED, "random numbers of a training run");
+  map_args(c, SW_K_rrelu, "self lower upper");
+}
+
+void sw_op_logit(struct sw_call *c)
+{
+  struct sw_tensor ts[2] = {sw_call_tensor(c, "self")};
+  ts[1] = sw_call_scalar(c, (struct sw_number){.kind = SW_NUMBER_REAL, .r = sw_call_real_or(c, "eps", NAN)});
+  sw_map(c, 0, SW_K_logit, 2, ts, (const bool[]){false, true});
 }
 
 void sw_op_map(struct sw_call *c)

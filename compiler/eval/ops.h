@@ -19,7 +19,7 @@ enum sw_reduction {
   SW_R_VAR,
   SW_R_STD,
 };
-enum sw_pick { SW_PICK_MAX, SW_PICK_MIN, SW_PICK_MEDIAN, SW_PICK_MODE };
+enum sw_pick { SW_PICK_MAX, SW_PICK_MIN, SW_PICK_MEDIAN, SW_PICK_MODE, SW_PICK_KTH };
 enum sw_scan {
   SW_SCAN_SOFTMAX,
   SW_SCAN_SAFE_SOFTMAX,
@@ -30,6 +30,17 @@ enum sw_scan {
   SW_SCAN_CUMMAX,
   SW_SCAN_CUMMIN,
 };
+enum sw_loss {
+  SW_LOSS_SQUARE,
+  SW_LOSS_ABS,
+  SW_LOSS_SMOOTH,
+  SW_LOSS_HUBER,
+  SW_LOSS_BCE,
+  SW_LOSS_BCE_LOGITS,
+  SW_LOSS_KL,
+  SW_LOSS_SOFT_MARGIN,
+};
+enum sw_recurrent { SW_LSTM, SW_GRU, SW_RNN_TANH, SW_RNN_RELU };
 enum sw_batch { SW_BATCH_ARG, SW_BATCH_RUNNING, SW_BATCH_INPUT };
 enum sw_attention { SW_ATTENTION_PLAIN, SW_ATTENTION_WEIGHTS, SW_ATTENTION_SUMS };
 enum sw_index_write { SW_INDEX_COPY, SW_INDEX_ADD, SW_INDEX_FILL };
@@ -83,8 +94,13 @@ enum sw_arithmetic {
   X(outer) X(pad) X(permute) X(pick) X(pixel_shuffle) X(polar) X(prelu) X(random) X(reduce) X(repeat)              \
   X(repeat_interleave) X(reshape) X(rms_norm) X(roll) X(scalar_tensor) X(scaled_mm) X(scan) X(scatter) X(select)   \
   X(slice) X(sort) X(split) X(split_with_sizes) X(squeeze) X(sym_size) X(t) X(take_along_dim) X(to) X(topk)        \
-  X(transpose) X(triangle) X(unbind) X(unflatten) X(unfold) X(unique) X(unsqueeze) X(upsample_bilinear)            \
-  X(upsample_nearest) X(var) X(view_as) X(view_as_complex) X(view_as_real) X(view_scatter) X(while_loop) X(wrap)
+  X(adaptive_max_pool) X(add_product) X(bilinear) X(cdist) X(chain) X(col2im) X(cosine_similarity) X(cross) X(dist) \
+  X(embedding_bag) X(grid_sampler) X(inner) X(kron) X(logspace) X(loss) X(nll_loss) X(nonzero_static) X(norm) X(pairwise_distance) \
+  X(partial) X(recurrent) X(recurrent_cell) X(search_sorted) X(take) X(tensordot) X(trilinear) X(vecdot) \
+  X(at_least) X(block_diag) X(broadcast) X(channel_shuffle) X(diag) X(flip_dim) X(logit) X(meshgrid) X(nan_to_num) \
+  X(pieces) X(pixel_unshuffle) X(ravel) X(rot90) X(rrelu) X(stacked) X(trace) X(triangle_indices) X(turn) \
+  X(transpose) X(triangle) X(unbind) X(unflatten) X(unfold) X(unique) X(unsqueeze) X(upsample)            \
+  X(var) X(view_as) X(view_as_complex) X(view_as_real) X(view_scatter) X(weight_norm) X(while_loop) X(wrap)
 
 #define X(name) void sw_op_##name(struct sw_call *c);
 SW_OP_FUNCTIONS(X)
@@ -99,6 +115,8 @@ void sw_map(struct sw_call *c, int result, enum sw_kernel k, int n, const struct
 /* out[m,n] += a[m,k] b[k,n], row-major. */
 void sw_gemm(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *out);
 double sw_row_logsumexp(const double *v, int64_t n);
+/* What a softmax takes off the row: that, or NaN for a row that reaches inf, as inf - inf is in the sum of all. */
+double sw_row_softmax_shift(const double *v, int64_t n);
 
 /* Views of t that arguments dim, start, end, step or dim, index name. */
 struct sw_tensor sw_call_slice(struct sw_call *c, const struct sw_tensor *t);

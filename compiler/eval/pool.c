@@ -1,4 +1,4 @@
-/* Windows over images: pooling, resampling, padding. An image is [.., height, width]; of one dim it has height 1. */
+/* Windows over images of one to three dims: pooling; padding and pixel shuffle. */
 #include "compiler/eval/ops.h"
 
 #include <math.h>
@@ -28,81 +28,123 @@ static struct axis axis_of(struct sw_call *c, int i, int64_t in)
   return a;
 }
 
-/* The image dims of x: two, or one after a height of 1. */
-static struct sw_tensor image_of(struct sw_call *c, const char *name, int dims, int64_t *height, int64_t *width)
+/* An image of up to three dims, always seen as three: missing ones come first and have size 1. */
+struct image {
+  struct sw_tensor x;
+  int dims;
+  int64_t planes, size[3];
+};
+
+static struct image image_of(struct sw_call *c, const char *name, int dims)
 {
-  struct sw_tensor x = sw_call_tensor(c, name);
-  if (x.rank < dims)
-    sw_call_stop(c, SW_INVALID, "an image of rank %d", x.rank);
-  *height = dims == 2 ? x.size[x.rank - 2] : 1;
-  *width = x.size[x.rank - 1];
-  return x;
+  struct image m = {.x = sw_call_tensor(c, name), .dims = dims, .planes = 1, .size = {1, 1, 1}};
+  if (m.x.rank < dims)
+    sw_call_stop(c, SW_INVALID, "an image of rank %d", m.x.rank);
+  for (int d = 0; d < m.x.rank; d++)
+    if (d < m.x.rank - dims)
+      m.planes *= m.x.size[d];
+    else
+      m.size[3 - m.x.rank + d] = m.x.size[d];
+  return m;
 }
 
-static struct sw_tensor out_image(struct sw_call *c, int result, const struct sw_tensor *x, int dims, int64_t height,
-                                  int64_t width)
+static struct sw_tensor out_image(struct sw_call *c, int result, const struct image *m, const int64_t out[3])
 {
   int64_t size[SW_MAX_RANK];
-  memcpy(size, x->size, sizeof size);
-  if (dims == 2)
-    size[x->rank - 2] = height;
-  size[x->rank - 1] = width;
-  return sw_call_out(c, result, x->rank, size);
+  memcpy(size, m->x.size, sizeof size);
+  for (int i = 3 - m->dims; i < 3; i++)
+    size[m->x.rank - 3 + i] = out[i];
+  return sw_call_out(c, result, m->x.rank, size);
 }
 
-static int64_t planes(const struct sw_tensor *x, int dims)
+/* The maxima of the windows, and their places where somebody asks for them. */
+static void put_largest(struct sw_call *c, const struct image *m, const int64_t out[3], const double *best, const int64_t *place)
 {
-  int64_t n = 1;
-  for (int d = 0; d < x->rank - dims; d++)
-    n *= x->size[d];
-  return n;
+  struct sw_tensor t = out_image(c, 0, m, out);
+  sw_put_reals(&t, best, c->rounding);
+  if (sw_call_n_results(c) > 1) {
+    t = out_image(c, 1, m, out);
+    sw_put_wholes(&t, place, c->rounding);
+  }
+}
+
+static void axes_of(struct sw_call *c, const struct image *m, struct axis a[3], int64_t out[3])
+{
+  for (int i = 0; i < 3; i++) {
+    a[i] = (struct axis){.in = 1, .out = 1, .taps = 1, .stride = 1, .dilation = 1};
+    if (i >= 3 - m->dims)
+      a[i] = axis_of(c, i - (3 - m->dims), m->size[i]);
+    out[i] = a[i].out;
+  }
+}
+
+/* Output element o of one plane by dims. */
+static void place_of(int64_t o, const int64_t out[3], int64_t p[3])
+{
+  p[2] = o % out[2];
+  p[1] = o / out[2] % out[1];
+  p[0] = o / (out[2] * out[1]) % out[0];
+}
+
+static int64_t volume(const int64_t v[3])
+{
+  return v[0] * v[1] * v[2];
+}
+
+/* The largest of the taps of one window inside the image, and where it stands. The window begins at `from` and has `n`
+ * taps a dim, `step` apart. */
+static int64_t largest(const double *image, const int64_t size[3], const int64_t from[3], const int64_t n[3],
+                       const int64_t step[3])
+{
+  int64_t best = -1;
+  for (int64_t k = 0; k < volume(n); k++) {
+    int64_t tap[3], at = 0;
+    bool inside = true;
+    place_of(k, n, tap);
+    for (int i = 0; i < 3; i++) {
+      int64_t x = from[i] + tap[i] * step[i];
+      inside = inside && x >= 0 && x < size[i];
+      at = at * size[i] + x;
+    }
+    if (inside && (best < 0 || image[at] > image[best] || isnan(image[at])))
+      best = at;
+  }
+  return best;
 }
 
 /* `what`: image dims. A second result holds the places of the largest within the image. */
 void sw_op_max_pool(struct sw_call *c)
 {
-  int dims = c->op->what;
-  int64_t height, width;
-  struct sw_tensor x = image_of(c, "self", dims, &height, &width);
-  struct axis h = {.in = 1, .out = 1, .taps = 1, .stride = 1, .dilation = 1}, w = axis_of(c, dims - 1, width);
-  if (dims == 2)
-    h = axis_of(c, 0, height);
-  double *v = sw_call_get(c, &x);
-  int64_t n = planes(&x, dims), room = sw_call_product(c, 3, (int64_t[]){n, h.out, w.out});
-  double *best = sw_call_reals(c, room);
+  struct image m = image_of(c, "self", c->op->what);
+  struct axis a[3];
+  int64_t out[3];
+  axes_of(c, &m, a, out);
+  int64_t room = sw_call_product(c, 4, (int64_t[]){m.planes, out[0], out[1], out[2]});
+  double *v = sw_call_get(c, &m.x), *best = sw_call_reals(c, room);
   int64_t *place = sw_call_wholes(c, room);
   for (int64_t o = 0; o < room; o++) {
-    const double *image = v + o / (h.out * w.out) * height * width;
-    int64_t y0 = o / w.out % h.out * h.stride - h.pad, x0 = o % w.out * w.stride - w.pad;
-    best[o] = -(double)INFINITY;
-    place[o] = -1;
-    for (int64_t i = 0; i < h.taps; i++)
-      for (int64_t j = 0; j < w.taps; j++) {
-        int64_t yy = y0 + i * h.dilation, xx = x0 + j * w.dilation;
-        if (yy < 0 || yy >= height || xx < 0 || xx >= width)
-          continue;
-        double z = image[yy * width + xx];
-        if (place[o] < 0 || z > best[o] || isnan(z)) {
-          best[o] = z;
-          place[o] = yy * width + xx;
-        }
-      }
+    const double *image = v + o / volume(out) * volume(m.size);
+    int64_t from[3], taps[3], step[3];
+    place_of(o, out, from);
+    for (int i = 0; i < 3; i++) {
+      from[i] = from[i] * a[i].stride - a[i].pad;
+      taps[i] = a[i].taps;
+      step[i] = a[i].dilation;
+    }
+    place[o] = largest(image, m.size, from, taps, step);
+    best[o] = place[o] < 0 ? -(double)INFINITY : image[place[o]];
   }
-  struct sw_tensor out = out_image(c, 0, &x, dims, h.out, w.out);
-  sw_put_reals(&out, best, c->rounding);
-  if (sw_call_n_results(c) > 1) {
-    out = out_image(c, 1, &x, dims, h.out, w.out);
-    sw_put_wholes(&out, place, c->rounding);
-  }
+  put_largest(c, &m, out, best, place);
 }
 
-/* The mean of a rectangle of a plane that lies inside it. */
-static double sum_of(const double *image, int64_t width, int64_t y0, int64_t y1, int64_t x0, int64_t x1)
+/* The sum of a box of the image, from `from` up to `to`. */
+static double sum_of(const double *image, const int64_t size[3], const int64_t from[3], const int64_t to[3])
 {
   double sum = 0;
-  for (int64_t y = y0; y < y1; y++)
-    for (int64_t x = x0; x < x1; x++)
-      sum += image[y * width + x];
+  for (int64_t z = from[0]; z < to[0]; z++)
+    for (int64_t y = from[1]; y < to[1]; y++)
+      for (int64_t x = from[2]; x < to[2]; x++)
+        sum += image[(z * size[1] + y) * size[2] + x];
   return sum;
 }
 
@@ -120,123 +162,83 @@ static int64_t at_most(int64_t x, int64_t high)
  * never what hangs over the padding. */
 void sw_op_avg_pool(struct sw_call *c)
 {
-  int64_t height, width;
-  struct sw_tensor x = image_of(c, "self", 2, &height, &width);
-  struct axis h = axis_of(c, 0, height), w = axis_of(c, 1, width);
+  struct image m = image_of(c, "self", c->op->what);
+  struct axis a[3];
+  int64_t out[3];
+  axes_of(c, &m, a, out);
   bool with_padding = sw_call_bool(c, "count_include_pad");
-  double divisor = sw_call_real_or(c, "divisor_override", 0), *v = sw_call_get(c, &x);
-  int64_t room = sw_call_product(c, 3, (int64_t[]){planes(&x, 2), h.out, w.out});
+  double divisor = sw_call_real_or(c, "divisor_override", 0), *v = sw_call_get(c, &m.x);
+  int64_t room = sw_call_product(c, 4, (int64_t[]){m.planes, out[0], out[1], out[2]});
   double *mean = sw_call_reals(c, room);
   for (int64_t o = 0; o < room; o++) {
-    const double *image = v + o / (h.out * w.out) * height * width;
-    int64_t y0 = o / w.out % h.out * h.stride - h.pad, x0 = o % w.out * w.stride - w.pad;
-    int64_t y1 = at_most(y0 + h.taps, height + h.pad), x1 = at_most(x0 + w.taps, width + w.pad);
-    int64_t padded = (y1 - y0) * (x1 - x0);
-    y0 = at_least(y0, 0);
-    x0 = at_least(x0, 0);
-    y1 = at_most(y1, height);
-    x1 = at_most(x1, width);
-    int64_t inside = at_least(y1 - y0, 0) * at_least(x1 - x0, 0);
+    int64_t from[3], to[3], padded = 1, inside = 1;
+    place_of(o, out, from);
+    for (int i = 0; i < 3; i++) {
+      from[i] = from[i] * a[i].stride - a[i].pad;
+      to[i] = at_most(from[i] + a[i].taps, m.size[i] + a[i].pad);
+      padded *= to[i] - from[i];
+      from[i] = at_least(from[i], 0);
+      to[i] = at_most(to[i], m.size[i]);
+      inside *= at_least(to[i] - from[i], 0);
+    }
     double n = divisor != 0 ? divisor : (double)(with_padding ? padded : inside);
-    mean[o] = inside ? sum_of(image, width, y0, y1, x0, x1) / n : 0;
+    mean[o] = inside ? sum_of(v + o / volume(out) * volume(m.size), m.size, from, to) / n : 0;
   }
-  struct sw_tensor out = out_image(c, 0, &x, 2, h.out, w.out);
-  sw_put_reals(&out, mean, c->rounding);
+  struct sw_tensor t = out_image(c, 0, &m, out);
+  sw_put_reals(&t, mean, c->rounding);
 }
 
 /* Window i of n over a dim of `in`: from floor(i * in / n) to ceil((i + 1) * in / n). */
+static struct image adaptive(struct sw_call *c, int dims, int64_t out[3])
+{
+  struct image m = image_of(c, "self", dims);
+  struct sw_ints size = sw_call_ints(c, "output_size");
+  for (int i = 0; i < 3; i++)
+    out[i] = i < 3 - dims ? 1 : sw_ints_at(c, size, i - (3 - dims), m.size[i]);
+  return m;
+}
+
+static void adaptive_window(int64_t o, const int64_t out[3], const int64_t size[3], int64_t from[3], int64_t to[3])
+{
+  int64_t p[3];
+  place_of(o, out, p);
+  for (int i = 0; i < 3; i++) {
+    from[i] = p[i] * size[i] / out[i];
+    to[i] = ((p[i] + 1) * size[i] + out[i] - 1) / out[i];
+  }
+}
+
 void sw_op_adaptive_avg_pool(struct sw_call *c)
 {
-  int64_t height, width;
-  struct sw_tensor x = image_of(c, "self", 2, &height, &width);
-  struct sw_ints size = sw_call_ints(c, "output_size");
-  int64_t h = sw_ints_at(c, size, 0, height), w = sw_ints_at(c, size, 1, width);
-  int64_t room = sw_call_product(c, 3, (int64_t[]){planes(&x, 2), h, w});
-  double *v = sw_call_get(c, &x), *mean = sw_call_reals(c, room);
+  int64_t out[3], from[3], to[3];
+  struct image m = adaptive(c, c->op->what, out);
+  int64_t room = sw_call_product(c, 4, (int64_t[]){m.planes, out[0], out[1], out[2]});
+  double *v = sw_call_get(c, &m.x), *mean = sw_call_reals(c, room);
   for (int64_t o = 0; o < room; o++) {
-    const double *image = v + o / (h * w) * height * width;
-    int64_t i = o / w % h, j = o % w, y0 = i * height / h, y1 = ((i + 1) * height + h - 1) / h;
-    int64_t x0 = j * width / w, x1 = ((j + 1) * width + w - 1) / w;
-    mean[o] = sum_of(image, width, y0, y1, x0, x1) / (double)((y1 - y0) * (x1 - x0));
+    adaptive_window(o, out, m.size, from, to);
+    double n = (double)((to[0] - from[0]) * (to[1] - from[1]) * (to[2] - from[2]));
+    mean[o] = sum_of(v + o / volume(out) * volume(m.size), m.size, from, to) / n;
   }
-  struct sw_tensor out = out_image(c, 0, &x, 2, h, w);
-  sw_put_reals(&out, mean, c->rounding);
+  struct sw_tensor t = out_image(c, 0, &m, out);
+  sw_put_reals(&t, mean, c->rounding);
 }
 
-/* -- resampling -- */
-
-/* Output size and step in the input per output element of image dim i. A scale factor that was given counts as it is,
- * not as the ratio of the sizes. */
-static int64_t resized(struct sw_call *c, int i, int64_t in, bool align_corners, double *step)
+void sw_op_adaptive_max_pool(struct sw_call *c)
 {
-  struct sw_ints size = sw_call_ints(c, "output_size");
-  double factor = 0;
-  int64_t out;
-  if (size.n) {
-    out = sw_ints_at(c, size, i, in);
-  } else {
-    const struct sw_arg *a = sw_call_need(c, "scale_factors");
-    if (a->kind != SW_ARG_LIST || a->list.n <= i)
-      sw_call_stop(c, SW_INVALID, "scale_factors is not a list of two numbers");
-    factor = sw_number_real(sw_call_number(c, &a->list.v[i]));
-    if (!(factor > 0) || factor > 0x1p24)
-      sw_call_stop(c, SW_INVALID, "a scale factor of %g", factor);
-    out = (int64_t)floor((double)in * factor);
-  }
-  if (out <= 0 || in <= 0 || out > 1 << 30)
-    sw_call_stop(c, SW_INVALID, "%lld elements from %lld", (long long)out, (long long)in);
-  if (align_corners)
-    *step = out > 1 ? (double)(in - 1) / (double)(out - 1) : 0;
-  else
-    *step = factor > 0 ? 1 / factor : (double)in / (double)out;
-  return out;
-}
-
-void sw_op_upsample_nearest(struct sw_call *c)
-{
-  int64_t height, width;
-  struct sw_tensor x = image_of(c, "input", 2, &height, &width);
-  double dy, dx, *v = sw_call_get(c, &x);
-  int64_t h = resized(c, 0, height, false, &dy), w = resized(c, 1, width, false, &dx);
-  int64_t room = sw_call_product(c, 3, (int64_t[]){planes(&x, 2), h, w});
-  double *to = sw_call_reals(c, room);
+  int64_t out[3], from[3], to[3];
+  struct image m = adaptive(c, c->op->what, out);
+  int64_t room = sw_call_product(c, 4, (int64_t[]){m.planes, out[0], out[1], out[2]});
+  double *v = sw_call_get(c, &m.x), *best = sw_call_reals(c, room);
+  int64_t *place = sw_call_wholes(c, room);
   for (int64_t o = 0; o < room; o++) {
-    int64_t y = at_most((int64_t)((float)(o / w % h) * (float)dy), height - 1);
-    int64_t z = at_most((int64_t)((float)(o % w) * (float)dx), width - 1);
-    to[o] = v[(o / (h * w) * height + y) * width + z];
+    const double *image = v + o / volume(out) * volume(m.size);
+    adaptive_window(o, out, m.size, from, to);
+    for (int i = 0; i < 3; i++)
+      to[i] -= from[i];
+    place[o] = largest(image, m.size, from, to, (int64_t[]){1, 1, 1});
+    best[o] = place[o] < 0 ? -(double)INFINITY : image[place[o]];
   }
-  struct sw_tensor out = out_image(c, 0, &x, 2, h, w);
-  sw_put_reals(&out, to, c->rounding);
-}
-
-/* Centres of pixels are mapped onto one another, or corners when aligned. */
-static double source_of(int64_t i, double step, bool align_corners)
-{
-  double x = align_corners ? (double)i * step : ((double)i + 0.5) * step - 0.5;
-  return x < 0 ? 0 : x;
-}
-
-void sw_op_upsample_bilinear(struct sw_call *c)
-{
-  int64_t height, width;
-  struct sw_tensor x = image_of(c, "input", 2, &height, &width);
-  bool align = sw_call_bool(c, "align_corners");
-  double dy, dx, *v = sw_call_get(c, &x);
-  int64_t h = resized(c, 0, height, align, &dy), w = resized(c, 1, width, align, &dx);
-  int64_t room = sw_call_product(c, 3, (int64_t[]){planes(&x, 2), h, w});
-  double *to = sw_call_reals(c, room);
-  for (int64_t o = 0; o < room; o++) {
-    const double *image = v + o / (h * w) * height * width;
-    double y = source_of(o / w % h, dy, align), z = source_of(o % w, dx, align);
-    int64_t y0 = at_most((int64_t)y, height - 1), y1 = at_most(y0 + 1, height - 1);
-    int64_t x0 = at_most((int64_t)z, width - 1), x1 = at_most(x0 + 1, width - 1);
-    double fy = y - (double)y0, fx = z - (double)x0;
-    double top = image[y0 * width + x0] * (1 - fx) + image[y0 * width + x1] * fx;
-    double bottom = image[y1 * width + x0] * (1 - fx) + image[y1 * width + x1] * fx;
-    to[o] = top * (1 - fy) + bottom * fy;
-  }
-  struct sw_tensor out = out_image(c, 0, &x, 2, h, w);
-  sw_put_reals(&out, to, c->rounding);
+  put_largest(c, &m, out, best, place);
 }
 
 /* [n, c * r * r, h, w] as [n, c, h * r, w * r]. */

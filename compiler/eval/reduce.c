@@ -54,6 +54,12 @@ double sw_row_logsumexp(const double *v, int64_t n)
   return m + log(sum);
 }
 
+double sw_row_softmax_shift(const double *v, int64_t n)
+{
+  double sum = sw_row_logsumexp(v, n);
+  return isinf(sum) && sum > 0 ? (double)NAN : sum;
+}
+
 static double real_of(const struct reduction *d, const struct sw_row *r)
 {
   double x = d->what == SW_R_PROD;
@@ -197,7 +203,8 @@ static int64_t mode(const struct sw_row *r, int64_t *order, int64_t *room)
   return best;
 }
 
-static int64_t pick(enum sw_pick what, const struct sw_row *r, int64_t *order, int64_t *room)
+/* k: of the k-th smallest. */
+static int64_t pick(enum sw_pick what, int64_t k, const struct sw_row *r, int64_t *order, int64_t *room)
 {
   switch (what) {
   case SW_PICK_MAX:
@@ -205,6 +212,9 @@ static int64_t pick(enum sw_pick what, const struct sw_row *r, int64_t *order, i
     return sw_row_best(r, what == SW_PICK_MIN);
   case SW_PICK_MEDIAN:
     return median(r, order, room);
+  case SW_PICK_KTH:
+    sw_row_sort(r, false, order, room);
+    return order[k - 1];
   case SW_PICK_MODE:
     break;
   }
@@ -235,6 +245,9 @@ void sw_op_pick(struct sw_call *c)
     r.whole = sw_call_wholes(c, r.n);
   else
     r.real = sw_call_reals(c, r.n);
+  int64_t nth = c->op->what == SW_PICK_KTH ? sw_call_int(c, "k") : 1;
+  if (nth < 1 || nth > r.n)
+    sw_call_stop(c, SW_INVALID, "element %lld of a row of %lld", (long long)nth, (long long)r.n);
   int64_t *order = sw_call_wholes(c, r.n), *room = sw_call_wholes(c, r.n);
   struct sw_tensor places = sw_call_out(c, only_place ? 0 : 1, rank, size), values = places;
   if (!only_place)
@@ -251,7 +264,7 @@ void sw_op_pick(struct sw_call *c)
         sw_get_wholes(&s.row, r.whole);
       else
         sw_get_reals(&s.row, r.real);
-      int64_t k = pick((enum sw_pick)c->op->what, &r, order, room);
+      int64_t k = pick((enum sw_pick)c->op->what, nth, &r, order, room);
       sw_row_put_wholes(&places, w.at[0] + i * w.step[0], 1, 1, &k, c->rounding);
       if (only_place)
         continue;

@@ -66,3 +66,27 @@ void sw_call_dims(struct sw_call *c, const char *name, int rank, bool *in_row)
       in_row[d] = true;
   }
 }
+
+void sw_reduce_rows(struct sw_call *c, struct sw_tensor x, sw_row_fn *of, double parameter)
+{
+  bool in_row[SW_MAX_RANK] = {0}, keepdim = sw_call_bool(c, "keepdim");
+  sw_call_dims(c, "dim", x.rank, in_row);
+  struct sw_split s = sw_split_dims(&x, in_row);
+  int64_t size[SW_MAX_RANK], n = sw_tensor_elements(&s.row);
+  int rank = 0;
+  for (int d = 0; d < x.rank; d++)
+    if (keepdim || !in_row[d])
+      size[rank++] = in_row[d] ? 1 : x.size[d];
+  struct sw_tensor out = sw_call_out(c, 0, rank, size);
+  if (keepdim)
+    out = sw_split_dims(&out, in_row).kept;
+  double *row = sw_call_reals(c, n);
+  struct sw_walk w;
+  for (sw_walk(&w, 2, (const struct sw_tensor *const[]){&out, &s.kept}); w.more; sw_walk_on(&w))
+    for (int64_t i = 0; i < w.n; i++) {
+      s.row.offset = w.at[1] + i * w.step[1];
+      sw_get_reals(&s.row, row);
+      double v = of(c, row, n, parameter);
+      sw_row_put_reals(&out, w.at[0] + i * w.step[0], 1, 1, &v, c->rounding);
+    }
+}

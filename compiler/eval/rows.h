@@ -28,4 +28,8 @@ struct sw_split sw_split_dims(const struct sw_tensor *t, const bool *in_row);
 /* The dims of argument `name`: a number, a list, or none for all. */
 void sw_call_dims(struct sw_call *c, const char *name, int rank, bool *in_row);
 
+/* Result 0: one number for each row of x over the dims of argument "dim", which stay with size 1 where "keepdim" says so. */
+typedef double sw_row_fn(const struct sw_call *c, const double *row, int64_t n, double parameter);
+void sw_reduce_rows(struct sw_call *c, struct sw_tensor x, sw_row_fn *of, double parameter);
+
 #endif

@@ -9,9 +9,9 @@ typedef void scan_fn(const struct sw_row *in, struct sw_row *out, int64_t *from)
 static void softmax(const struct sw_row *in, struct sw_row *out, int64_t *from)
 {
   (void)from;
-  double sum = sw_row_logsumexp(in->real, in->n);
+  double shift = sw_row_softmax_shift(in->real, in->n);
   for (int64_t i = 0; i < in->n; i++)
-    out->real[i] = exp(in->real[i] - sum);
+    out->real[i] = exp(in->real[i] - shift);
 }
 
 /* A row of nothing but -inf gives 0, not NaN. */
@@ -27,9 +27,9 @@ static void safe_softmax(const struct sw_row *in, struct sw_row *out, int64_t *f
 static void log_softmax(const struct sw_row *in, struct sw_row *out, int64_t *from)
 {
   (void)from;
-  double sum = sw_row_logsumexp(in->real, in->n);
+  double shift = sw_row_softmax_shift(in->real, in->n);
   for (int64_t i = 0; i < in->n; i++)
-    out->real[i] = in->real[i] - sum;
+    out->real[i] = in->real[i] - shift;
 }
 
 static void cumsum(const struct sw_row *in, struct sw_row *out, int64_t *from)

@@ -15,6 +15,13 @@ void sw_op_reshape(struct sw_call *c)
   sw_call_out_view(c, 0, sw_call_reshape(c, &t, size.n, size.v));
 }
 
+void sw_op_ravel(struct sw_call *c)
+{
+  struct sw_tensor t = sw_call_tensor(c, "self");
+  int64_t open = -1;
+  sw_call_out_view(c, 0, sw_call_reshape(c, &t, 1, &open));
+}
+
 void sw_op_view_as(struct sw_call *c)
 {
   struct sw_tensor t = sw_call_tensor(c, "self"), like = sw_call_tensor(c, "other");
@@ -98,11 +105,34 @@ void sw_op_t(struct sw_call *c)
   sw_call_out_view(c, 0, v);
 }
 
+/* Dims named in `source` take the places in `destination`, the others keep their order. */
 void sw_op_movedim(struct sw_call *c)
 {
-  struct sw_tensor t = sw_call_tensor(c, "self");
-  int from = sw_call_dim(c, "source", t.rank), to = sw_call_dim(c, "destination", t.rank);
-  sw_call_out_view(c, 0, t.rank ? sw_tensor_move(&t, from, to) : t);
+  struct sw_tensor t = sw_call_tensor(c, "self"), v = t;
+  struct sw_ints from = sw_call_ints(c, "source"), to = sw_call_ints(c, "destination");
+  int order[SW_MAX_RANK], next = 0;
+  bool moved[SW_MAX_RANK] = {false};
+  if (from.n != to.n || from.n > (t.rank ? t.rank : 1))
+    sw_call_stop(c, SW_INVALID, "%d dims moved to %d places", from.n, to.n);
+  for (int d = 0; d < t.rank; d++)
+    order[d] = -1;
+  for (int i = 0; i < from.n; i++) {
+    int f = sw_dim_of(c, from.v[i], t.rank), at = sw_dim_of(c, to.v[i], t.rank);
+    if (t.rank && (moved[f] || order[at] >= 0))
+      sw_call_stop(c, SW_INVALID, "a dim or a place occurs twice");
+    if (t.rank) {
+      order[at] = f;
+      moved[f] = true;
+    }
+  }
+  for (int d = 0; d < t.rank; d++) {
+    while (order[d] < 0 && moved[next])
+      next++;
+    int f = order[d] < 0 ? next++ : order[d];
+    v.size[d] = t.size[f];
+    v.stride[d] = t.stride[f];
+  }
+  sw_call_out_view(c, 0, v);
 }
 
 void sw_op_unsqueeze(struct sw_call *c)
@@ -248,7 +278,7 @@ void sw_op_split(struct sw_call *c)
 void sw_op_split_with_sizes(struct sw_call *c)
 {
   struct sw_tensor t = sw_call_tensor(c, "self");
-  struct sw_ints sizes = sw_call_ints(c, "split_sizes");
+  struct sw_ints sizes = sw_call_ints(c, c->op->what ? "split_size" : "split_sizes"); /* split.sizes has its own name for them */
   if (sizes.n != sw_call_n_results(c))
     sw_call_stop(c, SW_INVALID, "%d sizes for %d pieces", sizes.n, sw_call_n_results(c));
   split(c, &t, sw_call_dim(c, "dim", t.rank), 0, sizes);

@@ -98,7 +98,7 @@ void sw_graph__list_programs(struct sw_job *job, const char *bytes, size_t len, 
 void sw_graph__census(struct sw_job *job, struct sw_graph *g);
 /* Copies of wrapped subgraphs in place of the ops that only run them; the graph itself when there is none. */
 struct sw_graph *sw_graph__inline(struct sw_job *job, struct sw_graph *g);
-void sw_graph__verify(struct sw_job *job, const struct sw_graph *g);
+void sw_graph__verify(struct sw_job *job, struct sw_graph *g);
 /* Sizes, strides and offset are not negative, and all that follows from them fits 63 bits. */
 bool sw_graph__is_sane(const struct sw_value *v);
 

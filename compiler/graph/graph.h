@@ -80,6 +80,7 @@ struct sw_node {
   int n_results;
   const char *source; /* "model.py:12", or NULL */
   const char *module; /* path in the module tree, or NULL */
+  const char *origin; /* node of the graph before its decomposition that this one was made of, or NULL: unknown */
 };
 
 enum sw_input_kind {
@@ -118,6 +119,7 @@ struct sw_output {
   enum sw_output_kind kind;
   struct sw_arg arg;  /* a value, a literal or none */
   const char *target; /* of a mutation: qualified buffer name, or name of the input */
+  int input;          /* of a mutation: place of that input; names alone don't tell, a buffer "k" and an input k are two */
 };
 
 struct sw_range {
@@ -233,6 +235,8 @@ struct sw_schema {
 
 /* The schema of an overload, or NULL. The table is parsed once a process; safe from several threads. */
 const struct sw_schema *sw_schema_find(const char *target);
+/* Packet i that is another name of packet *of; NULL behind the last one. */
+const char *sw_schema_alias(int i, const char **of);
 
 /* Argument of a node by schema name, or NULL when the node has none of that name. */
 const struct sw_arg *sw_node_arg(const struct sw_node *n, const char *name);

@@ -191,6 +191,8 @@ static bool linear(struct sw_infer *c)
 static bool reduce(struct sw_infer *c)
 {
   const struct sw_value *v = sw_infer__self(c);
+  if (sw_node_arg(c->n, "other")) /* max.other is maximum */
+    return broadcast(c);
   const struct sw_arg *a = sw_node_arg(c->n, "dim");
   int64_t dims[SW_MAX_RANK], keep = 0;
   int n = sw_infer__integers(c, "dim", dims);
@@ -364,7 +366,8 @@ static void check_dtype(struct sw_job *job, const struct sw_infer_rule *rule, co
     const struct sw_arg *a = sw_node_arg(c->n, "dtype");
     want = a && a->kind == SW_ARG_DTYPE ? a->dtype : SW_N_DTYPES;
   }
-  if (want == SW_N_DTYPES || want == v->dtype)
+  bool in_place = c->n->schema->n_returns == 1 && strstr(c->n->schema->returns[0], "!");
+  if (want == SW_N_DTYPES || want == v->dtype || in_place) /* logical_not_ of floats writes 0. and 1. */
     return;
   struct sw_fault *f = sw_fault(job, SW_INVALID, "%s gives %s, but %s is declared %s", c->n->target,
                                 sw_dtype_text(want), v->name, sw_dtype_text(v->dtype));

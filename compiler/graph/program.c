@@ -136,6 +136,22 @@ static const char *module_path(struct sw_arena *a, const char *stack)
   return n && !is_placeholder ? sw_arena_strndup(a, comma + 1, n) : NULL;
 }
 
+/* The innermost name of `from_node`: [{"name": "rms_norm", "target": "aten.rms_norm.default", .., "from_node": [{"name":
+ * "norm", "target": "aten.rms_norm.default", .., "from_node": []}]}] gives norm. Two sources side by side: none; nor a
+ * region (wrap_with_autocast), whose nodes all name it. */
+static const char *origin_name(struct sw_arena *a, const char *from_node)
+{
+  static const char key[] = "\"name\": \"", nested[] = "\"from_node\": [{", target[] = "\", \"target\": \"aten.";
+  const char *last = NULL;
+  int levels = 1, names = 0;
+  for (const char *at = from_node; (at = strstr(at, key)); names++)
+    last = at += sizeof key - 1;
+  for (const char *at = from_node; (at = strstr(at, nested)); levels++)
+    at += sizeof nested - 1;
+  size_t n = last ? strcspn(last, "\"\\ \t\n\r") : 0; /* a name with a blank or an escape is none of torch's */
+  return n && names == levels && !strncmp(last + n, target, sizeof target - 1) ? sw_arena_strndup(a, last, n) : NULL;
+}
+
 /* -- one node -- */
 
 static void define_node(struct sw_reader *r, const struct sw_at *at, const json_t *j, int number)
@@ -166,6 +182,8 @@ static void define_node(struct sw_reader *r, const struct sw_at *at, const json_
   const char *stack = json_string_value(json_object_get(metadata, "nn_module_stack"));
   n->source = trace ? source_line(a, trace) : NULL;
   n->module = stack ? module_path(a, stack) : NULL;
+  const char *from = json_string_value(json_object_get(metadata, "from_node"));
+  n->origin = from ? origin_name(a, from) : NULL;
 }
 
 static void read_node_args(struct sw_reader *r, const struct sw_at *at, const json_t *j, int number)

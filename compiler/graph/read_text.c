@@ -27,21 +27,31 @@ static bool is_source(const char *s)
   return colon && colon > s && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
 }
 
-/* "# model.py:12 in layers.0", either half may be missing; any other comment says nothing. */
+/* "# model.py:12 in layers.0 of norm", each of the three may be missing; any other comment says nothing. */
 static void comment(struct sw_text *t, struct sw_node *n)
 {
-  const char *word[4];
-  int n_words = 0;
+  enum { MAX_WORDS = 6 };
+  const char *word[MAX_WORDS], *source = NULL, *module = NULL, *origin = NULL;
+  int n_words = 0, at = 0;
   const char *s = t->s + 1;
   size_t len;
-  for (; n_words < 4 && (s += strspn(s, " \t"), len = strcspn(s, " \t\r\n")) > 0; s += len)
+  for (; n_words < MAX_WORDS && (s += strspn(s, " \t"), len = strcspn(s, " \t\r\n")) > 0; s += len)
     word[n_words++] = sw_arena_strndup(t->job->arena, s, len);
-  bool has_module = n_words >= 2 && n_words <= 3 && !strcmp(word[n_words - 2], "in");
-  bool has_source = (n_words == 1 || (n_words == 3 && has_module)) && is_source(word[0]);
-  if (has_source)
-    n->source = word[0];
-  if (has_module && (has_source || n_words == 2))
-    n->module = word[n_words - 1];
+  if (at < n_words && is_source(word[at]))
+    source = word[at++];
+  if (at + 1 < n_words && !strcmp(word[at], "in")) {
+    module = word[at + 1];
+    at += 2;
+  }
+  if (at + 1 < n_words && !strcmp(word[at], "of")) {
+    origin = word[at + 1];
+    at += 2;
+  }
+  if (at < n_words)
+    return;
+  n->source = source;
+  n->module = module;
+  n->origin = origin;
 }
 
 /* Nothing but a comment may follow; that of a node may say where it comes from. */

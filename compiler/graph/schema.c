@@ -21,6 +21,62 @@ static struct {
 } table;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* Packets that PyTorch has under another name: same arguments, same meaning. An alias has the schema of the original, and
+ * whoever goes by schema->target needs to know nothing about it. In-place forms go along: subtract_ is sub_. */
+static const struct {
+  const char *name, *of;
+} aliases[] = {
+    {"absolute", "abs"},
+    {"arccos", "acos"},
+    {"arccosh", "acosh"},
+    {"arcsin", "asin"},
+    {"arcsinh", "asinh"},
+    {"arctan", "atan"},
+    {"arctan2", "atan2"},
+    {"arctanh", "atanh"},
+    {"clip", "clamp"},
+    {"concat", "cat"},
+    {"concatenate", "cat"},
+    {"divide", "div"},
+    {"fix", "trunc"},
+    {"ger", "outer"},
+    {"greater", "gt"},
+    {"greater_equal", "ge"},
+    {"less", "lt"},
+    {"less_equal", "le"},
+    {"linalg_matmul", "matmul"},
+    {"moveaxis", "movedim"},
+    {"multiply", "mul"},
+    {"negative", "neg"},
+    {"not_equal", "ne"},
+    {"row_stack", "vstack"},
+    {"special_erf", "erf"},
+    {"special_erfc", "erfc"},
+    {"special_exp2", "exp2"},
+    {"special_expit", "sigmoid"},
+    {"special_expm1", "expm1"},
+    {"special_log1p", "log1p"},
+    {"special_log_softmax", "log_softmax"},
+    {"special_logit", "logit"},
+    {"special_logsumexp", "logsumexp"},
+    {"special_round", "round"},
+    {"special_sinc", "sinc"},
+    {"special_softmax", "softmax"},
+    {"special_xlogy", "xlogy"},
+    {"subtract", "sub"},
+    {"true_divide", "div"},
+    {"_unsafe_index", "index"},
+    {"_unsafe_index_put", "index_put"},
+};
+
+const char *sw_schema_alias(int i, const char **of)
+{
+  if (i < 0 || i >= (int)(sizeof aliases / sizeof aliases[0]))
+    return NULL;
+  *of = aliases[i].of;
+  return aliases[i].name;
+}
+
 static const struct {
   const char *name;
   enum sw_type_base base;
@@ -182,6 +238,31 @@ static size_t packet_length(const char *target)
   return (size_t)(strrchr(target, '.') - target);
 }
 
+/* Enters overload i of packet `packet` under one more packet name. */
+static void add_name(int i, const char *name, const char *suffix)
+{
+  const char *overload = strrchr(table.schemas[i].target, '.');
+  sw_map_set_str(&table.by_target, sw_arena_printf(table.arena, "aten.%s%s%s", name, suffix, overload), i);
+  const char *packet = sw_arena_printf(table.arena, "aten.%s%s", name, suffix);
+  if (sw_map_get_str(&table.by_packet, packet) < 0)
+    sw_map_set_str(&table.by_packet, packet, sw_map_get(&table.by_packet, table.schemas[i].target, packet_length(table.schemas[i].target)));
+}
+
+static void add_aliases(void)
+{
+  for (int i = 0; i < N_SCHEMAS; i++) {
+    const char *target = table.schemas[i].target;
+    if (strncmp(target, "aten.", 5))
+      continue;
+    for (size_t k = 0; k < sizeof aliases / sizeof aliases[0]; k++) {
+      size_t n = strlen(aliases[k].of), length = packet_length(target) - 5;
+      bool in_place = length == n + 1 && target[5 + n] == '_';
+      if ((length == n || in_place) && !memcmp(target + 5, aliases[k].of, n))
+        add_name(i, aliases[k].name, in_place ? "_" : "");
+    }
+  }
+}
+
 static void fill_table(void *unused)
 {
   (void)unused;
@@ -196,6 +277,7 @@ static void fill_table(void *unused)
       sw_map_set(&table.by_packet, s->target, packet_length(s->target), first = i);
     table.packet_size[first]++;
   }
+  add_aliases();
   table.ready = true;
 }
 

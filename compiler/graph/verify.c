@@ -7,7 +7,7 @@
 
 struct check {
   struct sw_job *job;
-  const struct sw_graph *graph;
+  struct sw_graph *graph;
 };
 
 static void at_node(struct sw_fault *f, const struct sw_node *n)
@@ -59,15 +59,13 @@ static void check_value(const struct check *c, const struct sw_value *v)
   f->tensor = v->name;
 }
 
-static void check_graph(struct sw_job *job, const struct sw_graph *g);
-
 static void check_arg(const struct check *c, int node, const struct sw_arg *a)
 {
   if (a->kind == SW_ARG_LIST) {
     for (int i = 0; i < a->list.n; i++)
       check_arg(c, node, &a->list.v[i]);
   } else if (a->kind == SW_ARG_GRAPH) {
-    check_graph(c->job, a->graph);
+    sw_graph__verify(c->job, a->graph);
   } else if (a->kind == SW_ARG_VALUE) {
     const struct sw_value *v = &c->graph->values.v[a->value];
     if (v->node < node)
@@ -109,10 +107,11 @@ static void check_results(const struct check *c, const struct sw_node *n)
           n);
 }
 
-/* A mutation writes back into an input: it must exist. */
-static void check_mutation(const struct check *c, const struct sw_output *o, const struct sw_map *inputs)
+/* A mutation writes back into an input: it must exist, and is found here. */
+static void check_mutation(const struct check *c, struct sw_output *o, const struct sw_map *inputs)
 {
   int64_t i = sw_map_get_str(inputs, o->target ? o->target : "");
+  o->input = (int)i;
   if (i < 0) {
     sw_fault(c->job, SW_INVALID, "output: %s can't be mutated: it is no input and no buffer", o->target)->tensor =
         o->target;
@@ -134,7 +133,7 @@ static void check_outputs(const struct check *c)
       sw_map_set_str(&buffers, in->target, i);
   }
   for (int i = 0; i < c->graph->outputs.n; i++) {
-    const struct sw_output *o = &c->graph->outputs.v[i];
+    struct sw_output *o = &c->graph->outputs.v[i];
     if (o->kind != SW_OUTPUT_USER)
       check_mutation(c, o, o->kind == SW_OUTPUT_BUFFER_MUTATION ? &buffers : &users);
   }
@@ -152,7 +151,7 @@ static void check_node_names(const struct check *c)
   sw_arena_free(scratch);
 }
 
-static void check_graph(struct sw_job *job, const struct sw_graph *g)
+void sw_graph__verify(struct sw_job *job, struct sw_graph *g)
 {
   struct check c = {job, g};
   check_node_names(&c);
@@ -166,9 +165,4 @@ static void check_graph(struct sw_job *job, const struct sw_graph *g)
     check_operands(&c, n);
   }
   check_outputs(&c);
-}
-
-void sw_graph__verify(struct sw_job *job, const struct sw_graph *g)
-{
-  check_graph(job, g);
 }

@@ -283,12 +283,14 @@ static void put_node(struct writer *w, const struct sw_node *n, int number)
   sw_buf_puts(b, "(");
   put_args(w, n);
   sw_buf_puts(b, ")");
-  if (n->source || n->module)
+  if (n->source || n->module || n->origin)
     sw_buf_puts(b, "  #");
   if (n->source)
     sw_buf_printf(b, " %s", n->source);
   if (n->module)
     sw_buf_printf(b, " in %s", n->module);
+  if (n->origin)
+    sw_buf_printf(b, " of %s", n->origin);
   sw_buf_puts(b, "\n");
 }
 

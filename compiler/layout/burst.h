@@ -9,6 +9,7 @@ struct sw_burst {
   double bytes; /* payload, one way */
   double run;   /* contiguous source bytes that one core reads */
   int cores;
+  const struct sw_machine *machine; /* NULL: the built-in one */
 };
 
 /* ns beyond reading and writing the payload at the plain rate of a copy (or of a change of stick, 116 GB/s). `stays` is

@@ -262,8 +262,9 @@ static void clone(const struct cand_op *m, int input)
   cand_offer_all(m, ea);
 }
 
-/* What is allocated and then written in pieces is row major, or (best) whatever suits all pieces; and so is a fill
- * that others write into later. A fill alone has any stick for free, but only full ones (fault report 6). */
+/* What is allocated and then written in pieces is row major, or (best) whatever suits all pieces, float32 also in the
+ * order that pieces cast from float16 have; and so is a fill that others write into later. A fill alone has any stick
+ * for free, but only full ones (fault report 6). */
 static void allocated(const struct cand_op *m, bool only_full_sticks)
 {
   struct sw_layout l;
@@ -273,6 +274,9 @@ static void allocated(const struct cand_op *m, bool only_full_sticks)
   for (int d = 0; d < m->s->rank && m->c->best; d++)
     if (m->s->size[d] > 1 && (!only_full_sticks || cand_aligned(m, d)))
       offer_plain_order(m, d, SW_EA_STANDARD);
+  for (int d = 0; d < m->s->rank && m->c->best && m->format == SW_FORMAT_FP32; d++)
+    if (m->s->size[d] > 1)
+      offer_plain_order(m, d, SW_EA_DL16_TO_FP32);
   if (m->c->best)
     offer_plain_order(m, -1, SW_EA_STANDARD);
 }

@@ -3,11 +3,13 @@
  * requires   a lowered program
  * ensures    every storage that is not host_only has a layout; every access has a clean stick in it; all operands of an
  *            op go together; the reported cost is that of the conversions in the program
- * preserves  what the program computes, names and order of its ops; ops and storages are only added
+ * preserves  what the program computes, names and order of its ops; ops and storages are added, and only copies into inputs
+ *            that nobody needs go
  *
  * First the program is prepared (prepare.c, profile best). Then candidates (load.c, candidates.c, pointwise.c), the
- * assignment problem (needs.c, slice.c, problem.c), the program again (insert.c, gather.c, padding.c) and a check of the
- * result (check.c). */
+ * assignment problem (needs.c, slice.c, problem.c), once more with copies by the host where it has no solution
+ * (host_copy.c), the program again (insert.c, gather.c, padding.c), a check of the result (check.c), and the end of copies
+ * back that nobody needs (elide.c). */
 #include "compiler/layout/choose.h"
 
 static const char *const solvers[] = {
@@ -68,27 +70,42 @@ static enum sw_rc solve(struct sw_choosing *c, struct sw_problem *q)
   return sw_layout__solve(c, q);
 }
 
-static enum sw_rc run(struct sw_choosing *c)
+/* Rounds of copies by the host (host_copy.c) at most, one pair of a conflict each. */
+enum { MOST_ROUNDS = 64 };
+
+static enum sw_rc choose(struct sw_choosing *c, struct sw_problem *q)
 {
-  struct sw_problem q;
+  start(c);
   sw_layout__load_candidates(c);
   sw_layout__op_candidates(c);
   list_candidates(c);
   if (c->job->worst != SW_OK)
     return c->job->worst;
   sw_layout__survey(c);
-  enum sw_rc rc = solve(c, &q);
+  c->means = SW_MEANS_COPIES;
+  enum sw_rc rc = solve(c, q);
   while (rc == SW_INFEASIBLE && c->best && c->means + 1 < SW_N_MEANS) {
     c->means++;
     if (c->means == SW_MEANS_SELECT)
       sw_layout__find_infinities(c);
-    rc = solve(c, &q);
+    rc = solve(c, q);
   }
+  return rc;
+}
+
+static enum sw_rc run(struct sw_choosing *c)
+{
+  struct sw_problem q;
+  enum sw_rc rc = choose(c, &q);
+  for (int round = 0; rc == SW_INFEASIBLE && c->best && round < MOST_ROUNDS && sw_layout__copy_by_host(c, &q); round++)
+    rc = choose(c, &q);
   if (rc == SW_INFEASIBLE)
     sw_layout__explain(c, &q);
   SW_TRY(rc);
   SW_TRY(sw_layout__insert(c, &q));
-  return sw_layout__check(c, &q);
+  SW_TRY(sw_layout__check(c, &q));
+  sw_layout__elide_copies_back(c);
+  return SW_OK;
 }
 
 enum sw_rc sw_choose_layouts(struct sw_job *job, const struct sw_options *o, struct sw_program *p,
@@ -101,7 +118,7 @@ enum sw_rc sw_choose_layouts(struct sw_job *job, const struct sw_options *o, str
     sw_layout__prepare(&c);
     sw_layout__mend_writes(&c);
   }
-  start(&c);
+  c.first_host_copy = p->storages.n;
   enum sw_rc rc = run(&c);
   c.choice->status_rc = rc;
   if (!c.choice->status)

@@ -52,6 +52,7 @@ struct sw_choosing {
   bool *load_twice;  /* and as often as we like */
   sw_layout_list *reload; /* of a user input: other layouts in which the loader could lay it out once more */
   int *accesses; /* by ops, reads and writes */
+  int first_host_copy; /* storages from here on are copies by the host */
   bool weighs_traffic; /* profile best, objective time */
   bool *resident; /* may stay in the scratchpads where layouts let it (traffic.c) */
   double *byte_ns;  /* per op of the program before insertion: ns of a byte that it moves */
@@ -284,6 +285,14 @@ void sw_layout__build(struct sw_choosing *c, struct sw_problem *q);
 /* Solves and fills in the choice. Infeasible: no fault yet, sw_layout__explain has them. */
 enum sw_rc sw_layout__solve(struct sw_choosing *c, struct sw_problem *q);
 void sw_layout__explain(struct sw_choosing *c, const struct sw_problem *q);
+/* Of the layouts of both ends of a reading: no pair goes together; some pair does not. */
+struct sw_prospect {
+  bool hopeless, can_fail;
+};
+struct sw_prospect sw_layout__prospect(const struct sw_choosing *c, const struct sw_group *g, const struct sw_reading *x);
+/* Of a problem without a solution, profile best: puts host steps into the program that copy operands nothing can read
+ * (host_copy.c). False when there is none to copy; otherwise everything starts anew. */
+bool sw_layout__copy_by_host(struct sw_choosing *c, const struct sw_problem *q);
 
 /* -- the program afterwards -- */
 
@@ -293,12 +302,17 @@ enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q);
 /* What gathers need besides: row numbers in a tensor of their own, the dim that is indexed first on the device (profile
  * torch-spyre; best decides that with the layouts). */
 void sw_layout__prepare_gather(struct sw_choosing *c, int op);
+/* Puts the op itself into the steps. A scatter's target whose rows are not outermost (profile torch-spyre) is copied out
+ * before it and copied back behind it: layouts.md 4.13. */
+void sw_layout__place_scatter(struct sw_choosing *c, int op);
 /* Half a pair of float32 sticks at the end of a row gets its other half. */
 void sw_layout__complete_pairs(struct sw_choosing *c, int op);
 /* Rows of zeros up to a whole stick where a matmul's K is not one. */
 void sw_layout__pad_matmul(struct sw_choosing *c, int op);
 /* Every access of every op once more, and the cost from the program alone. */
 enum sw_rc sw_layout__check(struct sw_choosing *c, const struct sw_problem *q);
+/* Copies into inputs whose source came out in the same layout: its maker writes into the input (elide.c). */
+void sw_layout__elide_copies_back(struct sw_choosing *c);
 
 void sw_layout__take_names(struct sw_choosing *c);
 void sw_layout__take_steps(struct sw_choosing *c);

@@ -61,25 +61,56 @@ static void copy_row_numbers(struct sw_choosing *c, int op_i, int input)
   c->p->ops.v[op_i].in[input] = reads;
 }
 
-/* The dim that is indexed comes first on the device. */
-static void rows_first(struct sw_choosing *c, int op_i, int input)
+/* A copy of what the access looks rows up in, or writes rows of, with the dim that is indexed first on the device; -1:
+ * it is first. */
+static int rows_first(struct sw_choosing *c, int op_i, const struct sw_access *x)
 {
   const struct sw_op *op = &c->p->ops.v[op_i];
-  int storage = op->in[input].storage, at = -1;
+  int storage = x->storage, at = -1;
   struct sw_storage s = c->p->storages.v[storage];
-  struct sw_seen seen = sw_layout__see(s.layout, op, &op->in[input], SW_OFFSET_EXACT);
+  struct sw_seen seen = sw_layout__see(s.layout, op, x, SW_OFFSET_EXACT);
   for (int j = 0; seen.formed && j < s.layout->rank; j++)
     if (seen.coord[j].index)
       at = j;
   struct sw_layout front;
   if (at <= 0 || !sw_layout__converted(&s, s.layout, sw_layout__stick_dim(&s, s.layout), at, &front))
-    return;
+    return -1;
   int copy = sw_layout__add_storage(c, &s, sw_arena_printf(c->job->arena, "%s:rows", s.name));
   c->p->storages.v[copy].layout = sw_arena_copy(c->job->arena, &front, 1, sizeof front);
   struct sw_op move = sw_layout__whole_copy(c, storage, copy);
-  move.source = c->p->ops.v[op_i].source;
+  move.source = op->source;
   sw_layout__add_op(c, &move, sw_arena_printf(c->job->arena, "relayout %s", s.name));
-  c->p->ops.v[op_i].in[input].storage = copy;
+  return copy;
+}
+
+void sw_layout__place_scatter(struct sw_choosing *c, int op_i)
+{
+  const struct sw_op *op = &c->p->ops.v[op_i];
+  int target = op->out.storage, copy = op->out.index_input < 0 || c->best ? -1 : rows_first(c, op_i, &op->out);
+  *SW_PUSH(c->job->arena, &c->steps) = (struct sw_step){false, op_i};
+  if (copy < 0)
+    return;
+  c->p->ops.v[op_i].out.storage = copy;
+  struct sw_op back = sw_layout__whole_copy(c, copy, target);
+  back.role = SW_ROLE_WRITE;
+  back.source = c->p->ops.v[op_i].source;
+  sw_layout__add_op(c, &back, sw_arena_printf(c->job->arena, "copy back %s", c->p->storages.v[target].name));
+}
+
+/* A float32 tensor of one element a stick that a cast made has half a pair of sticks for every element, as its outermost
+ * dim, and that is where row numbers count. */
+static void refuse_half_pairs(struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x)
+{
+  const struct sw_storage *s = &c->p->storages.v[x->storage];
+  struct sw_seen seen = sw_layout__see(s->layout, op, x, SW_OFFSET_EXACT);
+  if (sw_layout_half_pair(s->layout) != 0 || !seen.formed || seen.coord[0].index)
+    return;
+  struct sw_fault *f = sw_fault(c->job, SW_UNSUPPORTED, "rows of one float32 element each can't be taken from %s, which a cast "
+                                "makes: its sticks are in pairs, outside the dim that row numbers count", s->name);
+  f->node = op->name;
+  f->source = op->source;
+  f->tensor = s->name;
+  f->advice = "take the rows first and cast them then";
 }
 
 void sw_layout__prepare_gather(struct sw_choosing *c, int op_i)
@@ -87,8 +118,11 @@ void sw_layout__prepare_gather(struct sw_choosing *c, int op_i)
   for (int k = 0; k < c->p->ops.v[op_i].n_in; k++)
     if (c->p->ops.v[op_i].in[k].index_input >= 0) {
       copy_row_numbers(c, op_i, c->p->ops.v[op_i].in[k].index_input);
-      if (!c->best)
-        rows_first(c, op_i, k);
+      if (c->best)
+        refuse_half_pairs(c, &c->p->ops.v[op_i], &c->p->ops.v[op_i].in[k]);
+      int copy = c->best ? -1 : rows_first(c, op_i, &c->p->ops.v[op_i].in[k]);
+      if (copy >= 0)
+        c->p->ops.v[op_i].in[k].storage = copy;
     }
   if (c->p->ops.v[op_i].out.index_input >= 0)
     copy_row_numbers(c, op_i, c->p->ops.v[op_i].out.index_input);

@@ -335,8 +335,10 @@ enum sw_rc sw_layout__insert(struct sw_choosing *c, struct sw_problem *q)
       sw_layout__prepare_gather(c, step.index);
       sw_layout__complete_pairs(c, step.index);
       sw_layout__pad_matmul(c, step.index);
+      sw_layout__place_scatter(c, step.index);
+    } else {
+      *SW_PUSH(c->job->arena, &c->steps) = step;
     }
-    *SW_PUSH(c->job->arena, &c->steps) = step;
   }
   sw_layout__take_steps(c);
   return c->job->worst;

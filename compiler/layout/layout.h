@@ -127,6 +127,8 @@ struct sw_choice {
   enum sw_rc status_rc;
   const char *status;               /* "optimal", "feasible", "infeasible" */
   int64_t cost, bound;              /* in `unit` */
+  int64_t full_cost;                /* with what profile torch-spyre does not count: copies of the model that move a stick,
+                                       and tables laid out for gathers */
   const char *unit;                 /* "elements" or "ns" */
   int64_t conversion_elements;
   SW_VEC(struct sw_conversion) conversions;
@@ -135,7 +137,7 @@ struct sw_choice {
   /* of the solver */
   const char *solver, *stopped_by;
   int n_variables, n_labels, n_presolved, n_islands, n_distinct, n_eliminated, n_glpk_calls, max_width;
-  int64_t n_pruned, n_glpk_nodes;
+  int64_t n_pruned, n_glpk_nodes, work; /* work: what the budget counts */
   const char *problem; /* the assignment problem as JSON: a variable a storage, layouts as labels; NULL before there is one */
 };
 

@@ -7,14 +7,16 @@
 
 /* -- defaults -- */
 
-/* A tensor without elements gets the layout of one with one element in each empty dim, and one of more than six dims
- * that of its dims of more than one element: where sizes are 1 there is nothing to lay out. */
-bool sw_layout__default(struct sw_choosing *c, int storage, enum sw_format f, struct sw_layout *out)
+/* The dims of a tensor in this order, the stick on the last. A tensor without elements gets the layout of one with one
+ * element in each empty dim, and one of more than six dims that of its dims of more than one element: where sizes are 1
+ * there is nothing to lay out. */
+static bool plain_layout(struct sw_choosing *c, int storage, enum sw_format f, const int *dims, struct sw_layout *out)
 {
   const struct sw_storage *s = &c->p->storages.v[storage];
   int64_t size[SW_MAX_RANK] = {0};
   int order[SW_MAX_RANK] = {0}, n = 0, rank = s->rank;
-  for (int d = 0; d < s->rank; d++) {
+  for (int k = 0; k < s->rank; k++) {
+    int d = dims[k];
     size[d] = s->size[d] < 1 ? 1 : s->size[d];
     if (s->rank <= 6 || size[d] > 1)
       order[n++] = d;
@@ -39,6 +41,31 @@ bool sw_layout__default(struct sw_choosing *c, int storage, enum sw_format f, st
   }
   x->tensor = s->name;
   return false;
+}
+
+bool sw_layout__default(struct sw_choosing *c, int storage, enum sw_format f, struct sw_layout *out)
+{
+  int dims[SW_MAX_RANK];
+  for (int d = 0; d < SW_MAX_RANK; d++)
+    dims[d] = d;
+  return plain_layout(c, storage, f, dims, out);
+}
+
+/* What a host step gives. Profile torch-spyre takes it as if it were row major, whatever its strides are (form A, 4.2 rule
+ * 12): the float32 copy of a transposed int64 [128,128] has strides [1,128], and its stick lies along the step of 1, dim 0. */
+static bool host_result_layout(struct sw_choosing *c, int storage, enum sw_format f, struct sw_layout *out)
+{
+  const struct sw_storage *s = &c->p->storages.v[storage];
+  int dims[SW_MAX_RANK] = {0};
+  if (c->best)
+    return sw_layout__default(c, storage, f, out);
+  for (int d = 0; d < s->rank; d++) {
+    int k = d;
+    for (; k > 0 && s->stride[dims[k - 1]] < s->stride[d]; k--)
+      dims[k] = dims[k - 1];
+    dims[k] = d;
+  }
+  return plain_layout(c, storage, f, dims, out);
 }
 
 /* -- the module loader's rules (1.8) -- */
@@ -160,8 +187,10 @@ static bool read_numbers(const char **text, int64_t *out, int most, int *n)
   return true;
 }
 
-static bool parse_pin(const struct sw_pin_text *t, struct sw_pin *out)
+/* NULL, or what is wrong with it. */
+static const char *parse_pin(const struct sw_pin_text *t, struct sw_pin *out)
 {
+  static const char *const no_layout = "not a layout";
   int64_t v[SW_MAX_RANK + 1];
   const char *p = t->layout;
   int n;
@@ -169,20 +198,22 @@ static bool parse_pin(const struct sw_pin_text *t, struct sw_pin *out)
   if (starts(p, "order:")) {
     p += 6;
     if (!read_numbers(&p, v, SW_MAX_RANK, &n) || *p)
-      return false;
+      return no_layout;
     out->by_order = true;
     out->n = n;
     for (int i = 0; i < n; i++)
       out->order[i] = v[i] < -1 || v[i] >= SW_MAX_RANK ? SW_MAX_RANK : (int)v[i];
-    return true;
+    return NULL;
   }
   if (!starts(p, "device_size:"))
-    return false;
+    return no_layout;
   p += 12;
   if (!read_numbers(&p, out->device_size, SW_MAX_DEVICE_RANK, &out->n) || !starts(p, "/stride_map:"))
-    return false;
+    return no_layout;
   p += 12;
-  return read_numbers(&p, out->stride_map, SW_MAX_DEVICE_RANK, &n) && n == out->n && !*p;
+  if (!read_numbers(&p, out->stride_map, SW_MAX_DEVICE_RANK, &n) || n != out->n || (*p && *p != '/'))
+    return no_layout;
+  return *p ? "the order of lanes in a stick follows from the casts and can't be pinned" : NULL;
 }
 
 static bool is_permutation(const struct sw_pin *pin, int rank)
@@ -285,8 +316,9 @@ static void pins(struct sw_choosing *c)
     const struct sw_pin_text *t = &c->o->pins.v[i];
     struct sw_pin pin;
     int64_t storage = sw_map_get_str(&names, t->name);
-    if (!parse_pin(t, &pin))
-      refuse_pin(c, t->name, t->layout, "not a layout");
+    const char *why = parse_pin(t, &pin);
+    if (why)
+      refuse_pin(c, t->name, t->layout, why);
     else if (storage >= 0 && c->p->storages.v[storage].kind == SW_STORAGE_SCALAR)
       refuse_pin(c, t->name, t->layout, "a scalar has no layout to choose");
     else if (storage >= 0)
@@ -351,7 +383,8 @@ static void propose_loaded(struct sw_choosing *c, int i, enum role role, bool fr
   const struct sw_storage *s = &c->p->storages.v[i];
   enum sw_format f = sw_format_of(s->dtype);
   struct sw_layout l;
-  if (!sw_layout__default(c, i, f, &l)) {
+  bool from_host = s->kind == SW_STORAGE_TEMPORARY;
+  if (!(from_host ? host_result_layout(c, i, f, &l) : sw_layout__default(c, i, f, &l))) {
     c->refused[i] = true;
     return;
   }

@@ -1,8 +1,10 @@
 /* Every constant of the time model in one table, for the layout choice and the plan. All of them are fits to
  * measurements of one hardware build. Reference: cost-model.md sections 1, 4, 5, 7, 8, 10.3. Rates of memory in GB/s are
- * bytes per ns. */
+ * bytes per ns. Option `constant` replaces them, one by one, or as many as a file has (data/spyre.machine.json has all). */
 #ifndef SW_LAYOUT_MACHINE_H
 #define SW_LAYOUT_MACHINE_H
+
+#include "base/job.h"
 
 /* Rate of a copy that rearranges stick planes: a - b * log2(planes) - d * log2(rows), at least `least`. */
 struct sw_transport_fit {
@@ -49,7 +51,24 @@ struct sw_machine {
 
 extern const struct sw_machine sw_spyre;
 
+static inline const struct sw_machine *sw_machine_or_spyre(const struct sw_machine *given)
+{
+  return given ? given : &sw_spyre;
+}
+
+struct sw_options;
+/* The machine with the options' constants in it; NULL when there are none. SW_USAGE for a name that does not exist and a value
+ * that the model can't work with: what is divided by must not be nothing, and parts of a rate are at most 1. */
+enum sw_rc sw_machine_read(struct sw_job *job, const struct sw_options *o, const struct sw_machine **out);
+
+/* Constant i with its name, "scatter.a" or "interval[2]"; false behind the last one. */
+struct sw_constant {
+  const char *name;
+  double value;
+};
+bool sw_machine_constant(const struct sw_machine *m, int i, struct sw_constant *out);
+
 /* Part of the memory rate that this many cores reach: 1 core 0.11, 8 or 16 cores 0.54, 32 cores all. */
-double sw_cores_factor(int cores);
+double sw_cores_factor(const struct sw_machine *m, int cores);
 
 #endif

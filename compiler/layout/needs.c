@@ -92,13 +92,24 @@ static bool moves_rows(const struct sw_op *op, int input)
   return op->in[input].index_input >= 0 || (op->out.index_input >= 0 && op->out.index_input != input);
 }
 
-/* Whether the op counts a loop of row numbers in whole sticks of its result: then it would read numbers behind the last. */
+/* Whether the op counts a loop of row numbers in whole sticks of its result: then it would read numbers behind the last.
+ * With one element a stick it is the stick of the row numbers that counts; a scatter would write the rows they name. */
 static bool rounds_rows_up(const struct sw_op *op, const struct sw_layout *l, int loop)
 {
   bool rounds = false;
-  for (int k = 0; k < op->n_in && loop >= 0; k++)
-    rounds |= sw_layout__is_row_number(op, k) && op->in[k].step[loop] && op->range[loop] % sw_format_eps(l->format);
+  for (int k = 0; k < op->n_in; k++)
+    for (int r = 0; r < op->n_loops && sw_layout__is_row_number(op, k); r++)
+      rounds |= (loop < 0 ? op->out.index_input == k : loop == r) && op->in[k].step[r] && op->range[r] % sw_format_eps(l->format);
   return rounds;
+}
+
+/* Of a top-k: there is a loop over the k best. */
+static bool finds_several(const struct sw_op *op)
+{
+  for (int l = 0; l < op->n_written; l++)
+    if (!op->in[0].step[l])
+      return true;
+  return false;
 }
 
 bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
@@ -238,6 +249,8 @@ static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op,
     return "a search along a stick that is not full: what is behind its end would be found";
   if (from->arrangement == SW_EA_FP32_TO_DL16 && along_stick && op->range[s->loop] % 64)
     return "a reduction along a stick that is not full, with its lanes in another order: no mask fits them";
+  if (is_topk(op) && finds_several(op) && s->loop < 0 && to_seen->stick.loop < 0)
+    return "no loop is on a stick, and in the files the dim of the k best would be";
   if (splits_pair(op, from, seen) || splits_pair(op, to, to_seen))
     return "its rows begin or end in half a pair of float32 sticks";
   if (!arrangement_fits(op, from, seen, to))

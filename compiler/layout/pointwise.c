@@ -91,18 +91,18 @@ static void rescale(const struct cand_op *m, int input, const struct sw_layout *
   sw_layout__propose(m->c, m->storage, &out);
 }
 
-/* Profile best: f16 operands can be moved first, so every stick will do. */
+/* Profile best: f16 operands can be moved first, so every stick will do, whatever they are laid out like now. */
 static void offer_rescaled(const struct cand_op *m, int input)
 {
-  const struct sw_layout *l = &cand_layouts(m, input)->v[0];
+  const struct sw_layout plain = {.rank = 1, .device_size = {64}, .stride_map = {1}, .format = SW_FORMAT_FP16};
+  const int eps = sw_format_eps(plain.format);
   struct sw_layout out;
-  if (!m->c->best || l->format != SW_FORMAT_FP16 || l->arrangement != SW_EA_STANDARD)
+  if (!m->c->best || cand_layouts(m, input)->v[0].format != plain.format)
     return;
   for (int d = 0; d < m->s->rank; d++)
-    if (m->s->size[d] > 1 &&
-        make_rescaled(m, d, sw_format_eps(l->format), converted_arrangement(m->op->op, l), &out))
+    if (m->s->size[d] > 1 && make_rescaled(m, d, eps, converted_arrangement(m->op->op, &plain), &out))
       sw_layout__propose(m->c, m->storage, &out);
-  if (make_rescaled(m, -1, sw_format_eps(l->format), SW_EA_STANDARD, &out))
+  if (make_rescaled(m, -1, eps, SW_EA_STANDARD, &out))
     sw_layout__propose(m->c, m->storage, &out);
 }
 

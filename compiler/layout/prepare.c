@@ -133,11 +133,13 @@ static bool goes_through_copy(struct sw_choosing *c, const struct sw_op *op)
 {
   const struct sw_storage *s = &c->p->storages.v[op->out.storage];
   struct sw_layout l;
-  if (s->kind != SW_STORAGE_INPUT || s->host_only || op->out.index_input >= 0 ||
+  if (s->kind != SW_STORAGE_INPUT || s->host_only || (op->out.index_input >= 0 && !c->best) ||
       sw_format_of(s->dtype) != SW_FORMAT_FP16 || s->rank > 6 ||
       !sw_layout__default(c, op->out.storage, SW_FORMAT_FP16, &l))
     return false;
   struct sw_seen seen = sw_layout__see(&l, op, &op->out, SW_OFFSET_EXACT);
+  if (op->out.index_input >= 0)
+    return seen.formed && !seen.coord[0].index; /* its rows must be outermost (4.13) */
   return seen.stick.class == SW_STICK_OFFSET || !sw_layout__writes_whole_sticks(s, op, &l, &seen);
 }
 

@@ -342,30 +342,25 @@ static void explain_variable(struct sw_choosing *c, int storage)
   sw_fault(c->job, SW_INFEASIBLE, "%s has no layout that all its writers and readers can use", s->name)->tensor = s->name;
 }
 
+struct sw_prospect sw_layout__prospect(const struct sw_choosing *c, const struct sw_group *g, const struct sw_reading *x)
+{
+  struct sw_prospect is = {.hopeless = true};
+  for (int j = 0; j < c->candidates[op_at(c, x->op)->out.storage].n; j++)
+    for (int p = 0; p < c->candidates[g->storage].n; p++) {
+      bool goes = x->wants[j] < 0 || g->classes.v[x->wants[j]].conv[p] != SW_ASSIGN_INF;
+      is.hopeless = is.hopeless && !goes;
+      is.can_fail = is.can_fail || !goes;
+    }
+  return is;
+}
+
 /* Readings that no pair of labels allows, whatever the others do. */
 static void explain_hopeless(struct sw_choosing *c, const struct sw_problem *q)
 {
   for (int i = 0; i < q->groups.n; i++)
-    for (int k = 0; k < q->groups.v[i].readings.n; k++) {
-      const struct sw_group *g = &q->groups.v[i];
-      const struct sw_reading *x = &g->readings.v[k];
-      bool possible = false;
-      for (int j = 0; j < c->candidates[op_at(c, x->op)->out.storage].n; j++)
-        for (int p = 0; p < c->candidates[g->storage].n; p++)
-          possible = possible || x->wants[j] < 0 || g->classes.v[x->wants[j]].conv[p] != SW_ASSIGN_INF;
-      if (!possible)
-        explain_reading(c, x);
-    }
-}
-
-/* Whether some layout of the operand can't be read under some layout of the result. */
-static bool can_fail(const struct sw_choosing *c, const struct sw_group *g, const struct sw_reading *x)
-{
-  for (int j = 0; j < c->candidates[op_at(c, x->op)->out.storage].n; j++)
-    for (int p = 0; p < c->candidates[g->storage].n; p++)
-      if (x->wants[j] >= 0 && g->classes.v[x->wants[j]].conv[p] == SW_ASSIGN_INF)
-        return true;
-  return false;
+    for (int k = 0; k < q->groups.v[i].readings.n; k++)
+      if (sw_layout__prospect(c, &q->groups.v[i], &q->groups.v[i].readings.v[k]).hopeless)
+        explain_reading(c, &q->groups.v[i].readings.v[k]);
 }
 
 /* One fault per pair of the minimal conflict. A group with several readers is in it as a whole: those of its readers
@@ -393,7 +388,7 @@ void sw_layout__explain(struct sw_choosing *c, const struct sw_problem *q)
   for (int i = 0; x && i < x->groups.n && c->job->faults.n == before; i++) {
     const struct sw_group *g = &q->groups.v[q->handed.v[x->groups.v[i]]];
     for (int k = 0; k < g->readings.n; k++)
-      if (can_fail(c, g, &g->readings.v[k]))
+      if (sw_layout__prospect(c, g, &g->readings.v[k]).can_fail)
         explain_reading(c, &g->readings.v[k]);
   }
   if (c->job->faults.n == before)
@@ -418,6 +413,7 @@ static void report(struct sw_choosing *c, const struct sw_assign_result *r)
   x->n_glpk_calls = r->stats.glpk_calls;
   x->n_pruned = r->stats.pruned;
   x->n_glpk_nodes = r->stats.glpk_nodes;
+  x->work = r->stats.work;
   x->max_width = r->stats.max_width;
 }
 

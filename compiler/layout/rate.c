@@ -14,28 +14,28 @@ static double positive(double x)
   return fmax(x, 0);
 }
 
-static double rate_of_transport(const struct sw_transport_fit *t, const struct sw_rate *op)
+static double rate_of_transport(const struct sw_machine *m, const struct sw_transport_fit *t, const struct sw_rate *op)
 {
   if (op->rows <= 0 || op->cols <= 0)
     return t->least;
   double planes = fmax(1, op->cols / 64);
-  return clamp(t->a - t->b * log2(planes) - t->d * log2(fmax(2, op->rows)), t->least, sw_spyre.hbm);
+  return clamp(t->a - t->b * log2(planes) - t->d * log2(fmax(2, op->rows)), t->least, m->hbm);
 }
 
-static double rate_of_transpose(const struct sw_rate *op)
+static double rate_of_transpose(const struct sw_machine *m, const struct sw_rate *op)
 {
-  double rate = rate_of_transport(&sw_spyre.transpose, op);
+  double rate = rate_of_transport(m, &m->transpose, op);
   if (op->outer >= 8)
     return rate;
-  return fmax(rate - sw_spyre.transpose_narrow * log2(8 / fmax(1, op->outer)), sw_spyre.transpose_narrow_least);
+  return fmax(rate - m->transpose_narrow * log2(8 / fmax(1, op->outer)), m->transpose_narrow_least);
 }
 
-static double rate_of_broadcast(const struct sw_rate *op)
+static double rate_of_broadcast(const struct sw_machine *m, const struct sw_rate *op)
 {
   if (op->rows <= 0 || op->cols <= 0)
-    return sw_spyre.broadcast_unknown;
+    return m->broadcast_unknown;
   int regime = op->rows >= 1024 ? 0 : op->cols <= 4096 ? 1 : 2;
-  const struct sw_broadcast_fit *f = &sw_spyre.broadcast[regime][op->row_operand ? 0 : 1];
+  const struct sw_broadcast_fit *f = &m->broadcast[regime][op->row_operand ? 0 : 1];
   double lr = log2(op->rows), lc = log2(op->cols), d = lc - 6;
   double rate = f->base + f->rows * lr + f->rows2 * lr * lr + f->cols * lc + f->flat * positive(d - lr) +
                 f->tall * positive(lr - d);
@@ -44,13 +44,14 @@ static double rate_of_broadcast(const struct sw_rate *op)
 
 double sw_rate_gbps(const struct sw_rate *op)
 {
+  const struct sw_machine *m = sw_machine_or_spyre(op->machine);
   switch (op->traffic) {
-  case SW_TRAFFIC_SCATTER: return rate_of_transport(&sw_spyre.scatter, op);
-  case SW_TRAFFIC_RESTICKIFY: return sw_spyre.restickify;
-  case SW_TRAFFIC_REDUCE_OUTER: return sw_spyre.reduce_outer;
-  case SW_TRAFFIC_BROADCAST: return rate_of_broadcast(op);
-  case SW_TRAFFIC_TRANSPOSE: return rate_of_transpose(op);
-  case SW_TRAFFIC_CONCAT: return rate_of_transport(&sw_spyre.concat, op);
+  case SW_TRAFFIC_SCATTER: return rate_of_transport(m, &m->scatter, op);
+  case SW_TRAFFIC_RESTICKIFY: return m->restickify;
+  case SW_TRAFFIC_REDUCE_OUTER: return m->reduce_outer;
+  case SW_TRAFFIC_BROADCAST: return rate_of_broadcast(m, op);
+  case SW_TRAFFIC_TRANSPOSE: return rate_of_transpose(m, op);
+  case SW_TRAFFIC_CONCAT: return rate_of_transport(m, &m->concat, op);
   case SW_TRAFFIC_PLAIN: break;
   }
   return 0;
@@ -151,5 +152,6 @@ static enum sw_traffic traffic_of(const struct sw_program *p, const struct sw_op
 void sw_rate_of(const struct sw_program *p, const struct sw_op *op, const struct sw_layout *to, const bool *in_memory,
                 bool as_recorded, struct sw_rate *r)
 {
+  r->machine = p->machine;
   r->traffic = traffic_of(p, op, to, in_memory, as_recorded, &r->row_operand);
 }

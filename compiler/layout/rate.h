@@ -20,12 +20,19 @@ struct sw_rate {
   enum sw_traffic traffic;
   double rows, cols, outer; /* last two and third-last host dims of the output; 0 unknown */
   bool row_operand;         /* of a broadcast: it varies along the columns */
+  const struct sw_machine *machine; /* NULL: the built-in one */
 };
+
+/* Size of a host dim counted from the last one, 1; 0 where there is none. */
+static inline double sw_host_dim(const struct sw_storage *s, int from_last)
+{
+  return s->rank >= from_last ? (double)s->size[s->rank - from_last] : 0;
+}
 
 /* GB/s, turnaround included; 0: the op shares the plain rate of its kernel. */
 double sw_rate_gbps(const struct sw_rate *r);
 
-/* Fills in traffic and row_operand of an op that is no matmul. `to`: layout of the output, NULL when not known yet.
+/* Fills in traffic, row_operand and machine of an op that is no matmul. `to`: layout of the output, NULL when not known yet.
  * in_memory[i]: whether operand i is fetched from memory, NULL: all are. `as_recorded`: as the reference sees it. */
 void sw_rate_of(const struct sw_program *p, const struct sw_op *op, const struct sw_layout *to, const bool *in_memory,
                 bool as_recorded, struct sw_rate *r);

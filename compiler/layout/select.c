@@ -244,30 +244,38 @@ int sw_layout__selection_matrix(struct sw_choosing *c, const struct sw_select *x
 
 /* -- infinities -- */
 
-static bool keeps_infinities(enum sw_device_op op)
+/* What a result may hold, by what its operand may. Infinities by design, as -inf in a mask, end in functions with bounds;
+ * what came with an input may be NaN too, which passes everything but a comparison. */
+static enum sw_infinities passed(enum sw_device_op op, enum sw_infinities operand, enum sw_infinities perhaps)
 {
   switch (op) {
+  case SW_OP_EQ:
+  case SW_OP_NE:
+  case SW_OP_GT:
+  case SW_OP_GE:
+  case SW_OP_LT:
+  case SW_OP_LE:
+    return SW_FINITE;
   case SW_OP_EXP:
   case SW_OP_SIGMOID:
   case SW_OP_TANH:
   case SW_OP_CLIP:
-  case SW_OP_MATMUL:
-  case SW_OP_MATMULFP8:
-  case SW_OP_LAYERNORMNORM:
-    return false;
+    return operand < perhaps ? operand : perhaps;
   default:
-    return true;
+    return operand;
   }
 }
 
+/* Infinities and NaN of a constant: the exponent is all ones. */
 static bool has_infinity(const struct sw_storage *s)
 {
   const unsigned char *b = s->data;
   if (s->kind == SW_STORAGE_SCALAR)
-    return isinf(s->fill);
-  int mask = s->dtype == SW_BF16 ? 0x7f80 : 0x7c00;
-  for (size_t i = 0; s->kind == SW_STORAGE_CONSTANT && b && (s->dtype == SW_F16 || s->dtype == SW_BF16) && i + 1 < s->n_bytes;
-       i += 2)
+    return !isfinite(s->fill);
+  size_t width = s->dtype == SW_F32 ? 4 : 2;
+  int mask = s->dtype == SW_F16 ? 0x7c00 : 0x7f80;
+  bool is_float = s->dtype == SW_F16 || s->dtype == SW_BF16 || s->dtype == SW_F32;
+  for (size_t i = width - 2; s->kind == SW_STORAGE_CONSTANT && b && is_float && i + 1 < s->n_bytes; i += width)
     if (((b[i] | b[i + 1] << 8) & mask) == mask)
       return true;
   return false;
@@ -286,24 +294,39 @@ static bool makes_infinities(enum sw_device_op op)
   }
 }
 
+static bool may_come_infinite(const struct sw_storage *s)
+{
+  return s->kind == SW_STORAGE_INPUT && sw_dtype_is_float(s->dtype);
+}
+
+static void raise_to(struct sw_choosing *c, int storage, enum sw_infinities least)
+{
+  if (storage >= 0 && sw_dtype_is_float(c->p->storages.v[storage].dtype) && c->infinite[storage] < least)
+    c->infinite[storage] = least;
+}
+
 /* With precision strict, what may be infinite counts as if it were. */
 void sw_layout__find_infinities(struct sw_choosing *c)
 {
   enum sw_infinities perhaps = c->o->precision == SW_PRECISION_STRICT ? SW_INFINITE : SW_MAYBE_INFINITE;
   c->infinite = SW_NEW_N(c->arena, enum sw_infinities, c->n_storages + 1);
   for (int i = 0; i < c->n_storages; i++)
-    c->infinite[i] = has_infinity(&c->p->storages.v[i])             ? SW_INFINITE
-                     : c->p->storages.v[i].kind == SW_STORAGE_INPUT ? perhaps
-                                                                    : SW_FINITE;
+    c->infinite[i] = has_infinity(&c->p->storages.v[i]) ? SW_INFINITE
+                     : may_come_infinite(&c->p->storages.v[i]) ? perhaps
+                                                               : SW_FINITE;
   for (int i = 0; i < c->p->steps.n; i++) {
-    if (c->p->steps.v[i].is_host)
+    struct sw_step step = c->p->steps.v[i];
+    if (step.is_host) {
+      const struct sw_host_step *h = &c->p->host_steps.v[step.index];
+      for (int k = 0; k < h->results.n; k++)
+        raise_to(c, h->results.v[k].storage, perhaps);
       continue;
-    const struct sw_op *op = &c->p->ops.v[c->p->steps.v[i].index];
-    if (makes_infinities(op->op) && c->infinite[op->out.storage] < perhaps)
-      c->infinite[op->out.storage] = perhaps;
-    for (int k = 0; k < op->n_in && keeps_infinities(op->op); k++)
-      if (c->infinite[op->in[k].storage] > c->infinite[op->out.storage])
-        c->infinite[op->out.storage] = c->infinite[op->in[k].storage];
+    }
+    const struct sw_op *op = &c->p->ops.v[step.index];
+    if (makes_infinities(op->op))
+      raise_to(c, op->out.storage, perhaps);
+    for (int k = 0; k < op->n_in; k++)
+      raise_to(c, op->out.storage, passed(op->op, c->infinite[op->in[k].storage], perhaps));
   }
 }
 

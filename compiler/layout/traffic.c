@@ -93,19 +93,20 @@ static void look_at_op(struct sw_choosing *c, int op_i, int kernel, int *kernel_
   }
 }
 
-static double host_dim(const struct sw_storage *s, int from_last)
+/* ns a byte at the plain rate, half of the turnaround included. */
+static double plain_byte_ns(const struct sw_choosing *c)
 {
-  return s->rank >= from_last ? (double)s->size[s->rank - from_last] : 0;
+  const struct sw_machine *m = sw_machine_or_spyre(c->p->machine);
+  return 1 / m->hbm + m->turnaround / 2;
 }
 
-/* ns a byte; half of the turnaround included where the rate is the plain one. */
 static double byte_ns(const struct sw_choosing *c, const struct sw_op *op)
 {
   const struct sw_storage *s = &c->p->storages.v[op->out.storage];
-  struct sw_rate r = {.rows = host_dim(s, 2), .cols = host_dim(s, 1), .outer = host_dim(s, 3)};
+  struct sw_rate r = {.rows = sw_host_dim(s, 2), .cols = sw_host_dim(s, 1), .outer = sw_host_dim(s, 3)};
   sw_rate_of(c->p, op, NULL, NULL, false, &r);
   double rate = sw_rate_gbps(&r);
-  return rate > 0 ? 1 / rate : 1 / sw_spyre.hbm + sw_spyre.turnaround / 2;
+  return rate > 0 ? 1 / rate : plain_byte_ns(c);
 }
 
 /* Rates of the ops of one kernel, steps [from, to). */
@@ -117,7 +118,7 @@ static void look_at_rates(struct sw_choosing *c, int from, int to)
   for (int i = from; i < to; i++) {
     int op_i = c->p->steps.v[i].index;
     const struct sw_op *op = &c->p->ops.v[op_i];
-    double ns = matmul ? 1 / sw_spyre.hbm + sw_spyre.turnaround / 2 : byte_ns(c, op);
+    double ns = matmul ? plain_byte_ns(c) : byte_ns(c, op);
     c->byte_ns[op_i] = ns;
     c->touch_ns[op->out.storage] += ns;
     for (int k = 0; k < op->n_in; k++)
@@ -257,7 +258,7 @@ static bool numbers_otherwise(const struct sw_op *writer, const struct sw_op *op
 static double price(const struct sw_choosing *c, const struct sw_op *op, double bytes, int64_t cores)
 {
   ptrdiff_t at = op - c->p->ops.v;
-  return at < c->n_ops ? bytes * c->byte_ns[at] / sw_cores_factor((int)cores) : 0;
+  return at < c->n_ops ? bytes * c->byte_ns[at] / sw_cores_factor(sw_machine_or_spyre(c->p->machine), (int)cores) : 0;
 }
 
 static double part_walked(const struct sw_op *op, const struct sw_access *x, const struct sw_storage *s)
@@ -270,7 +271,7 @@ double sw_layout__loss(const struct sw_choosing *c, int storage, const struct sw
   if (!c->weighs_traffic || !c->resident[storage])
     return 0;
   int n = c->accesses[storage];
-  return (double)sw_layout_bytes(l) * c->touch_ns[storage] * (n - 1) / n / sw_cores_factor((int)c->o->cores);
+  return (double)sw_layout_bytes(l) * c->touch_ns[storage] * (n - 1) / n / sw_cores_factor(sw_machine_or_spyre(c->p->machine), (int)c->o->cores);
 }
 
 double sw_layout__copy_read(const struct sw_choosing *c, const struct sw_op *op, const struct sw_access *x,

@@ -41,7 +41,8 @@ static int64_t copy_ns(const struct sw_choosing *c, const struct sw_op *op, cons
   struct sw_burst b = {.bytes = fmin(read, written)};
   b.cores = (int)sw_layout__divide(op, ~0u, on_stick, turns, sw_format_eps(from->format), c->o->cores, split);
   b.run = formed ? run_of(from, &in, split) : 128;
-  double ns = (read + written) / sw_spyre.restickify + sw_burst_extra_ns(&b, true, false);
+  b.machine = c->p->machine;
+  double ns = (read + written) / sw_machine_or_spyre(c->p->machine)->restickify + sw_burst_extra_ns(&b, true, false);
   return ns < 1 ? 1 : ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
 }
 
@@ -79,7 +80,7 @@ int64_t sw_layout__work_cost(const struct sw_choosing *c, const struct sw_op *op
     return elements;
   for (int d = 0; d < op->n_loops; d++)
     loops *= (double)op->range[d];
-  double ns = 100 + bytes / sw_spyre.restickify + loops / 32768;
+  double ns = 100 + bytes / sw_machine_or_spyre(c->p->machine)->restickify + loops / 32768;
   return ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
 }
 
@@ -91,6 +92,7 @@ int64_t sw_layout__reload_cost(const struct sw_choosing *c, int storage, const s
     return 1;
   if (c->o->objective != SW_OBJECTIVE_TIME)
     return sw_layout_elements(l);
-  double ns = sw_spyre.launch + (double)sw_layout_bytes(l) / sw_spyre.link;
+  const struct sw_machine *m = sw_machine_or_spyre(c->p->machine);
+  double ns = m->launch + (double)sw_layout_bytes(l) / m->link;
   return ns > 9e15 ? (int64_t)9e15 : (int64_t)(ns + 0.5);
 }

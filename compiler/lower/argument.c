@@ -11,6 +11,18 @@ const struct sw_node *lw_node(const struct lower *l)
   return l->node < 0 ? &end : &l->graph->nodes.v[l->node];
 }
 
+const struct lw_operation *lw_operation_of(struct lower *l, const struct sw_node *n)
+{
+  const char *target = n->schema ? n->schema->target : n->target; /* an alias goes by its original */
+  int64_t at = sw_map_get_str(&l->operations, target);
+  const char *dot = strrchr(target, '.');
+  char plain[128];
+  if (at < 0 && dot && dot > target && dot[-1] == '_' &&
+      snprintf(plain, sizeof plain, "%.*s%s", (int)(dot - target - 1), target, dot) < (int)sizeof plain)
+    at = sw_map_get_str(&l->operations, plain);
+  return at < 0 ? NULL : &lw_operations[at];
+}
+
 static const struct sw_arg absent = {.name = "", .kind = SW_ARG_NONE};
 
 const struct sw_arg *lw_arg(struct lower *l, const char *name)

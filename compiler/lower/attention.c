@@ -126,9 +126,29 @@ static struct tensor guarded_softmax(struct lower *l, struct tensor x)
   return lw_binary(l, SW_OP_DIV, e, s);
 }
 
-/* The result lies in memory as PyTorch's does (often rows before heads, so that joining the heads is a view), unless
- * that takes more loops than the matrix unit has. */
-static struct tensor product_with_values(struct lower *l, struct tensor p, struct tensor v, int64_t group)
+/* A tensor of that size which lies in memory as the queries do: often rows before heads, so that joining the heads is a
+ * view. (What the graph says of its strides is asked for outputs alone: core ATen's last copy puts rows before the batch.) */
+static struct tensor new_as_queries(struct lower *l, const struct attention *a, int rank, const int64_t *size)
+{
+  int64_t stride[SW_MAX_RANK];
+  lw_dense_strides(rank, size, a->q.stride, stride);
+  return lw_new(l, a->dtype, rank, size, a->q.rank == rank ? stride : NULL);
+}
+
+static struct tensor scaled_queries(struct lower *l, const struct attention *a)
+{
+  if (!l->best)
+    return lw_binary_number(l, SW_OP_MUL, a->q, a->scale);
+  if (a->scale == 1)
+    return a->q;
+  struct tensor in[] = {a->q, lw_expand(l, lw_scalar(l, a->scale, a->dtype), a->q.rank, a->q.size)};
+  struct tensor out = new_as_queries(l, a, a->q.rank, a->q.size);
+  lw_nest(l, SW_OP_MUL, SW_ROLE_PLAIN, out.rank, out.rank, out.size, out, 2, in);
+  return out;
+}
+
+/* P times V, unless lying as the queries do takes more loops than the matrix unit has. */
+static struct tensor product_with_values(struct lower *l, const struct attention *a, struct tensor p, struct tensor v, int64_t group)
 {
   int64_t size[SW_MAX_RANK];
   int rank = p.rank;
@@ -141,7 +161,8 @@ static struct tensor product_with_values(struct lower *l, struct tensor p, struc
     rank--;
   }
   bool as_wanted = want && want->rank == rank && !memcmp(size, want->size, (size_t)rank * sizeof *size);
-  struct tensor out = lw_new(l, p.dtype, rank, size, as_wanted ? want->stride : NULL);
+  bool leaves = l->values[l->values[lw_node(l)->results[0]].root].output;
+  struct tensor out = l->best && !(leaves && as_wanted) ? new_as_queries(l, a, rank, size) : lw_new(l, p.dtype, rank, size, as_wanted ? want->stride : NULL);
   if (lw_matmul_loops(p, v, group > 1 ? split_heads(out, group) : out) > LW_MATMUL_LOOPS)
     out = lw_new(l, p.dtype, rank, size, NULL);
   lw_matmul_into(l, p, v, group > 1 ? split_heads(out, group) : out);
@@ -158,8 +179,7 @@ static struct tensor plain(struct lower *l, struct attention *a)
 {
   int heads = a->q.rank - 3;
   int64_t group = heads >= 0 && a->k.size[heads] ? a->q.size[heads] / a->k.size[heads] : 1;
-  bool scaled = !l->best || a->scale != 1;
-  struct tensor q = scaled ? lw_binary_number(l, SW_OP_MUL, a->q, a->scale) : a->q, k = a->k, v = a->v;
+  struct tensor q = scaled_queries(l, a), k = a->k, v = a->v;
   if (group > 1) {
     q = split_heads(q, group);
     k = lw_unsqueeze(fit_group(l, k, q), heads + 1);
@@ -177,7 +197,7 @@ static struct tensor plain(struct lower *l, struct attention *a)
   if (!lw_known(s))
     return s;
   s = a->guard ? guarded_softmax(l, s) : lw_softmax(l, s, s.rank - 1);
-  return product_with_values(l, s, v, group);
+  return product_with_values(l, a, s, v, group);
 }
 
 /* -- the reference's form -- */

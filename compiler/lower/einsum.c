@@ -1,4 +1,4 @@
-/* einsum of one or two operands. Letters of the result that both operands have are batch dims, letters of one operand
+/* einsum; of more than two operands the first two become one, and so on. Letters of the result that both operands have are batch dims, letters of one operand
  * only are rows or columns, letters without place in the result are summed; letters of one operand alone that are
  * summed are summed first. "bhid,bhjd->bhij" is a matrix product with batch b,h, rows i, columns j, inner dim d. */
 #include "compiler/lower/families.h"
@@ -18,7 +18,51 @@ static int place(const char *letters, char c)
   return at && c ? (int)(at - letters) : -1;
 }
 
-/* "ij,jk->ik" into terms and result; spaces don't count. False for "..." and other forms. */
+enum { MAX_TERMS = 8, MAX_DOTS = 10 };
+
+/* The equation with "..." spelled out as labels 0 to 9, of two dims "89", so that they meet from the last; and with the
+ * result that is meant when it names none: "...", then the letters that occur once. NULL: it does not fit its operands. */
+static const char *spelled_out(struct lower *l, const char *equation, const struct sw_arg *list)
+{
+  struct sw_buf b = {.arena = l->arena};
+  int most = 0, k = 0;
+  const char *arrow = strstr(equation, "->");
+  for (const char *p = equation; *p; k++) {
+    size_t len = strcspn(p, ",-"), named = 0;
+    for (size_t i = 0; i < len; i++)
+      named += isalpha((unsigned char)p[i]) != 0;
+    bool operand = k < list->list.n && (!arrow || p < arrow) && lw_is_tensor(l, &list->list.v[k]);
+    int dots = operand ? l->graph->values.v[list->list.v[k].value].rank - (int)named : most;
+    for (size_t i = 0; i < len; i++) {
+      if (strncmp(p + i, "...", 3)) {
+        sw_buf_add(&b, p + i, 1);
+        continue;
+      }
+      if (dots < 0 || dots > MAX_DOTS)
+        return NULL;
+      most = dots > most ? dots : most;
+      for (int d = MAX_DOTS - dots; d < MAX_DOTS; d++)
+        sw_buf_printf(&b, "%d", d);
+      i += 2;
+    }
+    p += len;
+    size_t between = strspn(p, ",->");
+    sw_buf_add(&b, p, between);
+    p += between;
+  }
+  if (arrow)
+    return sw_buf_text(&b);
+  const char *terms = sw_arena_strdup(l->arena, sw_buf_text(&b));
+  sw_buf_puts(&b, "->");
+  for (char c = '0'; c <= 'z'; c++) {
+    const char *at = isalnum((unsigned char)c) ? strchr(terms, c) : NULL;
+    if (at && (c <= '9' || !strchr(at + 1, c)))
+      sw_buf_add(&b, &c, 1);
+  }
+  return sw_buf_text(&b);
+}
+
+/* "ij,jk->ik" into terms and result; spaces don't count. False for other forms. */
 static bool parse(const char *equation, int n, struct term *term, char result[SW_MAX_RANK + 1])
 {
   int at = 0, k = 0;
@@ -35,7 +79,7 @@ static bool parse(const char *equation, int n, struct term *term, char result[SW
     } else if (*s == ',' && !arrow && k + 1 < n) {
       term[++k].letter[0] = 0;
       at = 0;
-    } else if (isalpha((unsigned char)*s) && at < SW_MAX_RANK && (!arrow || place(out, *s) < 0)) {
+    } else if (isalnum((unsigned char)*s) && at < SW_MAX_RANK && (!arrow || place(out, *s) < 0)) {
       out[at++] = *s;
       out[at] = 0;
     } else {
@@ -151,14 +195,38 @@ static struct tensor contract(struct lower *l, struct term *a, struct term *b, c
   return lw_known(product.t) ? arrange(&product, result) : product.t;
 }
 
+/* Letters of the first term and term i that the result or a later term has; at the end those of the result, in its order. */
+static bool letters_kept(const struct term *term, int i, int n, const char *result, char kept[SW_MAX_RANK + 1])
+{
+  kept[0] = 0;
+  if (i == n - 1) {
+    strcpy(kept, result);
+    return true;
+  }
+  const char *own[] = {term[0].letter, term[i].letter};
+  for (int side = 0; side < 2; side++)
+    for (const char *c = own[side]; *c; c++) {
+      bool needed = place(result, *c) >= 0;
+      for (int k = i + 1; k < n; k++)
+        needed = needed || place(term[k].letter, *c) >= 0;
+      if (!needed || place(kept, *c) >= 0)
+        continue;
+      if (strlen(kept) == SW_MAX_RANK)
+        return false;
+      append(kept, *c);
+    }
+  return true;
+}
+
 void lw_op_einsum(struct lower *l, int unused)
 {
   (void)unused;
   const struct sw_arg *equation = lw_arg(l, "equation"), *list = lw_arg(l, "tensors");
   int n = list->kind == SW_ARG_LIST ? list->list.n : 0;
-  struct term term[2];
+  struct term term[MAX_TERMS];
   char result[SW_MAX_RANK + 1];
-  if (equation->kind != SW_ARG_STR || n < 1 || n > 2 || !parse(equation->s, n, term, result)) {
+  const char *text = equation->kind == SW_ARG_STR ? spelled_out(l, equation->s, list) : NULL;
+  if (!text || n < 1 || n > MAX_TERMS || !parse(text, n, term, result)) {
     lw_refuse(l, "write it as matmul, permute and sum", "einsum \"%s\" of %d operands",
               equation->kind == SW_ARG_STR ? equation->s : "", n);
     return;
@@ -172,8 +240,21 @@ void lw_op_einsum(struct lower *l, int unused)
     }
     take_diagonals(&term[i]);
   }
-  sum_own(l, &term[0], n > 1 ? term[1].letter : "", result);
-  if (n > 1)
-    sum_own(l, &term[1], term[0].letter, result);
-  lw_set(l, 0, n > 1 ? contract(l, &term[0], &term[1], result) : arrange(&term[0], result));
+  for (int i = 0; i < n; i++) {
+    char others[MAX_TERMS * (3 * SW_MAX_RANK + 1)] = "";
+    for (int k = 0; k < n; k++)
+      if (k != i)
+        strcat(others, term[k].letter);
+    sum_own(l, &term[i], others, result);
+  }
+  for (int i = 1; i < n && lw_known(term[0].t); i++) {
+    char kept[SW_MAX_RANK + 1];
+    if (!letters_kept(term, i, n, result, kept)) {
+      lw_refuse(l, "write it as matmul, permute and sum", "einsum over more than %d letters", SW_MAX_RANK);
+      return;
+    }
+    term[0].t = contract(l, &term[0], &term[i], kept);
+    strcpy(term[0].letter, kept);
+  }
+  lw_set(l, 0, n > 1 ? term[0].t : arrange(&term[0], result));
 }

@@ -211,8 +211,12 @@ struct sw_op *lw_nest(struct lower *l, enum sw_device_op op, enum sw_op_role rol
       o->range[o->n_loops++] = range[d];
   o->n_written = written;
   o->n_in = n_in;
-  for (int i = 0; i < n_in; i++)
+  bool cast_up = op == SW_OP_DL16TOFP32;
+  for (int i = 0; i < n_in; i++) {
     o->in[i] = access_of(in[i], n_loops, range);
+    cast_up = cast_up || lw_storage(l, in[i].storage)->cast_up;
+  }
+  lw_storage(l, out.storage)->cast_up |= cast_up && out.dtype == SW_F32;
   o->out = access_of(out, n_loops, range);
   if (l->node >= 0)
     *SW_PUSH(l->arena, &o->nodes) = l->node;
@@ -228,6 +232,25 @@ void lw_constant(struct lower *l, struct sw_op *op, const char *name, double val
     *SW_PUSH(l->arena, &op->constants) = (struct sw_named_number){name, value};
 }
 
+double lw_not_vanishing(const struct lower *l, double x, enum sw_dtype dtype)
+{
+  const double smallest = 0x1p-24; /* of float16; half of it still rounds to it */
+  bool vanishes = x != 0 && fabs(x) <= smallest / 2 && (dtype == SW_F16 || dtype == SW_BF16);
+  return vanishes && l->best ? copysign(smallest, x) : x;
+}
+
+/* A number that is added or a bound must not vanish. */
+static struct tensor not_vanishing(struct lower *l, enum sw_device_op op, struct tensor t)
+{
+  bool bound = op == SW_OP_ADD || op == SW_OP_SUB || op == SW_OP_MAXIMUM || op == SW_OP_MINIMUM;
+  if (!bound || l->program->storages.v[t.storage].kind != SW_STORAGE_SCALAR)
+    return t;
+  double x = l->program->storages.v[t.storage].fill, kept = lw_not_vanishing(l, x, t.dtype);
+  if (kept != x)
+    t.storage = lw_scalar(l, kept, t.dtype).storage;
+  return t;
+}
+
 struct tensor lw_pointwise(struct lower *l, enum sw_device_op op, enum sw_dtype dtype, int n_in, const struct tensor *in)
 {
   struct tensor x[SW_MAX_INPUTS];
@@ -239,7 +262,7 @@ struct tensor lw_pointwise(struct lower *l, enum sw_device_op op, enum sw_dtype 
   if (!lw_broadcast(n_in, in, &rank, size))
     return lw_refuse(l, NULL, "the shapes of the operands do not broadcast");
   for (int i = 0; i < n_in; i++)
-    x[i] = lw_expand(l, in[i], rank, size);
+    x[i] = not_vanishing(l, op, lw_expand(l, in[i], rank, size));
   struct tensor out = lw_new_like(l, dtype, rank, size, n_in, l->best ? in : x);
   if (dtype == SW_BOOL && lw_lanes(l, in[0]) == SW_F32)
     lw_storage(l, out.storage)->bool32 = true;
@@ -281,8 +304,8 @@ struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high)
   struct tensor y = lw_unary(l, SW_OP_CLIP, x);
   if (l->program->ops.n > before) {
     struct sw_op *op = &l->program->ops.v[before];
-    lw_constant(l, op, "clipMin", low);
-    lw_constant(l, op, "clipMax", high);
+    lw_constant(l, op, "clipMin", lw_not_vanishing(l, low, x.dtype));
+    lw_constant(l, op, "clipMax", lw_not_vanishing(l, high, x.dtype));
   }
   return y;
 }
@@ -313,6 +336,14 @@ struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int ra
   return lw_permute(fill(l, value, dtype, rank, sorted, NULL), at);
 }
 
+struct tensor lw_zeros(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size)
+{
+  struct tensor out = lw_new(l, dtype, rank, size, NULL);
+  struct tensor zero = lw_expand(l, lw_scalar(l, 0, dtype), rank, size);
+  lw_nest(l, SW_OP_IDENTITY, SW_ROLE_FILL, rank, rank, size, out, 1, &zero);
+  return out;
+}
+
 struct tensor lw_clone(struct lower *l, struct tensor x)
 {
   if (!lw_known(x))
@@ -339,11 +370,6 @@ void lw_write(struct lower *l, struct tensor dst, struct tensor src)
 
 /* -- casts (reference: ops.md 1.3) -- */
 
-static bool half(enum sw_dtype t)
-{
-  return t == SW_F16 || t == SW_BF16;
-}
-
 /* Float32 that the host casts to fp16. What a host step made has its lanes in host order, see is_host_float(). What is
  * loaded with an odd number of sticks in a row has half a pair at the end, and the device's cast takes pairs: a scalar,
  * 96 elements, but not 64 or 100. */
@@ -364,18 +390,18 @@ struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype)
     return lw_expand(l, c, x.rank, x.size);
   }
   enum sw_dtype from = lw_lanes(l, x);
-  if (dtype == SW_BOOL && (half(from) || from == SW_F32))
+  if (dtype == SW_BOOL && (lw_is_half(from) || from == SW_F32))
     return lw_binary_number(l, SW_OP_NE, x, 0);
-  if (half(from) && half(dtype))
+  if (lw_is_half(from) && lw_is_half(dtype))
     return lw_pointwise(l, SW_OP_IDENTITY, dtype, 1, &x);
   bool loaded_bool = x.dtype == SW_BOOL && s->kind != SW_STORAGE_TEMPORARY;
   if (from == SW_F32 && dtype == SW_F32)
     return lw_pointwise(l, SW_OP_IDENTITY, dtype, 1, &x);
-  if (half(from) && dtype == SW_F32 && !loaded_bool)
+  if (lw_is_half(from) && dtype == SW_F32 && !loaded_bool)
     return lw_pointwise(l, SW_OP_DL16TOFP32, dtype, 1, &x);
-  if (from == SW_F32 && half(dtype) && is_cast_by_host(l, x))
+  if (from == SW_F32 && lw_is_half(dtype) && is_cast_by_host(l, x))
     return lw_host_cast(l, x, dtype);
-  if (from == SW_F32 && half(dtype))
+  if (from == SW_F32 && lw_is_half(dtype))
     return lw_pointwise(l, SW_OP_FP32TODL16, dtype, 1, &x);
   if (from == SW_F8E4M3 && (dtype == SW_F16 || (l->best && dtype == SW_BF16)))
     return lw_pointwise(l, SW_OP_FP8TODL16, dtype, 1, &x);

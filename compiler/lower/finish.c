@@ -6,6 +6,34 @@
 
 /* -- outputs -- */
 
+/* Whether it lies in memory as the graph says. Strides that no tensor of its own has, of an expanded value or a diagonal, are
+ * nobody's business: such a value may leave as it is. */
+static bool lies_right(const struct sw_value *v, struct tensor t)
+{
+  int64_t dense[SW_MAX_RANK];
+  lw_dense_strides(v->rank, v->size, v->stride, dense);
+  for (int d = 0; d < v->rank; d++)
+    if (v->size[d] > 1 && v->stride[d] != dense[d])
+      return true;
+  for (int d = 0; d < v->rank; d++)
+    if (v->size[d] > 1 && v->stride[d] != t.stride[d])
+      return false;
+  return true;
+}
+
+/* What the caller sees has the strides of the graph: contiguous(a.t()) is no view of a. The op that makes it writes it so where
+ * it can (forward.c). */
+static struct tensor laid_out(struct lower *l, const struct sw_value *v, struct tensor t)
+{
+  bool on_device = sw_dtype_is_integer(t.dtype) || t.dtype == SW_BOOL || t.dtype == SW_F16 || t.dtype == SW_BF16 || t.dtype == SW_F32;
+  if (t.pair || !on_device || lies_right(v, t))
+    return t;
+  struct tensor out = lw_new(l, t.dtype, v->rank, v->size, v->stride);
+  lw_storage(l, out.storage)->bool32 = t.dtype == SW_BOOL && lw_lanes(l, t) == SW_F32;
+  lw_nest(l, SW_OP_IDENTITY, SW_ROLE_CLONE, v->rank, v->rank, v->size, out, 1, &t);
+  return out;
+}
+
 /* A constant leaves as a table of its own, scalars too: outputs name real tensors. */
 static struct tensor as_output(struct lower *l, int value)
 {
@@ -15,13 +43,17 @@ static struct tensor as_output(struct lower *l, int value)
     return t;
   if (t.dtype != v->dtype)
     t = lw_cast(l, t, v->dtype);
-  if (!lw_known(t) || l->program->storages.v[t.storage].kind != SW_STORAGE_SCALAR)
+  if (!lw_known(t))
     return t;
+  if (l->program->storages.v[t.storage].kind != SW_STORAGE_SCALAR)
+    return laid_out(l, v, t);
   int64_t n = sw_value_elements(v);
   double *x = SW_NEW_N(lw_scratch(l), double, n);
   for (int64_t i = 0; i < n; i++)
     x[i] = l->program->storages.v[t.storage].fill;
-  return lw_table(l, v->name, v->dtype, v->rank, v->size, x);
+  t = lw_table(l, v->name, v->dtype, v->rank, v->size, x);
+  lw_dense_strides(v->rank, v->size, v->stride, t.stride); /* all elements are equal: it lies in any order */
+  return t;
 }
 
 static struct sw_program_output *add_output(struct lower *l, const char *name)
@@ -45,16 +77,11 @@ static void add_tensor(struct lower *l, const char *name, struct tensor t, const
   }
 }
 
-/* Position of the graph input that a mutation output names. */
-static int mutated_input(const struct sw_graph *g, const struct sw_output *o)
+/* The output added last is the new value of graph input k. */
+static void add_change(struct lower *l, int k)
 {
-  for (int k = 0; k < g->inputs.n; k++) {
-    const struct sw_input *in = &g->inputs.v[k];
-    const char *name = o->kind == SW_OUTPUT_BUFFER_MUTATION && in->target ? in->target : in->name;
-    if (in->value >= 0 && !strcmp(o->target, name))
-      return k;
-  }
-  return -1;
+  int storage = l->tensors[l->graph->inputs.v[k].value].storage;
+  *SW_PUSH(l->arena, &l->changes) = (struct lw_change){l->program->outputs.n - 1, storage};
 }
 
 /* Whether the caller gets a view of input k back: it shows what the run has made of the input. */
@@ -95,10 +122,9 @@ void lw_outputs(struct lower *l)
         add_tensor(l, name, t, NULL);
         continue;
       }
-      int k = mutated_input(g, o);
-      if (k >= 0)
-        listed[k] = true;
-      if (k >= 0 && (!l->best || is_given_back(l, k))) { /* the reference always copies into the input itself */
+      int k = o->input;
+      listed[k] = true;
+      if (g->inputs.v[k].value >= 0 && (!l->best || is_given_back(l, k))) { /* the reference always copies into the input itself */
         lw_tensor_of_value(l, g->inputs.v[k].value);
         struct tensor dst = l->tensors[g->inputs.v[k].value];
         if (lw_known(dst) && lw_known(t) && !lw_same_view(dst, t)) {
@@ -107,6 +133,8 @@ void lw_outputs(struct lower *l)
         }
       }
       add_tensor(l, name, t, o->target);
+      if (g->inputs.v[k].value >= 0)
+        add_change(l, k);
     }
   /* The training dialect lists no mutations: inputs that something wrote into. Reference: pt2.md section 12. */
   for (int k = 0; k < g->inputs.n; k++) {
@@ -114,11 +142,12 @@ void lw_outputs(struct lower *l)
     if (in->value < 0 || listed[k] || !l->values[in->value].mutated)
       continue;
     struct tensor t = lw_tensor_of_value(l, in->value), dst = l->tensors[in->value];
-    if (lw_known(t) && t.storage != dst.storage) { /* replaced in lower.c: the input gets its new contents now */
+    if (!l->best && lw_known(t) && t.storage != dst.storage) { /* replaced in lower.c: the input gets its new contents now */
       lw_write(l, dst, t);
       t = dst;
     }
     add_tensor(l, in->name, t, in->kind == SW_INPUT_USER || !in->target ? in->name : in->target);
+    add_change(l, k);
   }
 }
 
@@ -133,9 +162,7 @@ static void need_args(bool *needed, const struct sw_host_arg *args, int n)
       need_args(needed, args[i].list, args[i].n_list);
 }
 
-/* Whether an op writes every element of its storage: its loops, from the smallest step on, lie in one another without
- * gaps up to the end. */
-static bool writes_all(const struct sw_program *p, const struct sw_op *op)
+bool lw_writes_all(const struct sw_program *p, const struct sw_op *op)
 {
   int64_t covered = 1;
   for (bool found = true; found;) {
@@ -173,7 +200,7 @@ static void drop_dead_steps(struct lower *l, bool *used)
     } else {
       const struct sw_op *op = &p->ops.v[s.index];
       live = needed[op->out.storage];
-      if (live && writes_all(p, op))
+      if (live && lw_writes_all(p, op))
         needed[op->out.storage] = false;
       for (int k = 0; live && k < op->n_in; k++)
         needed[op->in[k].storage] = used[op->in[k].storage] = true;
@@ -262,15 +289,6 @@ static void gather_host_steps(struct lower *l)
     memcpy(p->steps.v, order, (size_t)p->steps.n * sizeof *order);
 }
 
-static void renumber_args(const int *number, struct sw_host_arg *args, int n)
-{
-  for (int i = 0; i < n; i++)
-    if (args[i].kind == SW_HOST_VIEW)
-      args[i].view.storage = number[args[i].view.storage];
-    else if (args[i].kind == SW_HOST_LIST)
-      renumber_args(number, args[i].list, args[i].n_list);
-}
-
 /* Ops and host steps in execution order, storages in order of first appearance among those still named. */
 static void compact(struct lower *l, const bool *used)
 {
@@ -288,20 +306,11 @@ static void compact(struct lower *l, const bool *used)
   for (int i = 0; i < p->steps.n; i++) {
     struct sw_step *s = &p->steps.v[i];
     if (s->is_host) {
-      struct sw_host_step *h = &hosts[n_hosts];
-      *h = p->host_steps.v[s->index];
+      hosts[n_hosts] = p->host_steps.v[s->index];
       s->index = n_hosts++;
-      renumber_args(number, h->args.v, h->args.n);
-      for (int r = 0; r < h->results.n; r++)
-        if (h->results.v[r].storage >= 0)
-          h->results.v[r].storage = number[h->results.v[r].storage];
     } else {
-      struct sw_op *op = &ops[n_ops];
-      *op = p->ops.v[s->index];
+      ops[n_ops] = p->ops.v[s->index];
       s->index = n_ops++;
-      op->out.storage = number[op->out.storage];
-      for (int k = 0; k < op->n_in; k++)
-        op->in[k].storage = number[op->in[k].storage];
     }
   }
   p->ops.v = ops;
@@ -310,12 +319,11 @@ static void compact(struct lower *l, const bool *used)
   p->host_steps.v = hosts;
   p->host_steps.n = n_hosts;
   p->host_steps.cap = n_hosts;
-  for (int i = 0; i < p->outputs.n; i++)
-    if (p->outputs.v[i].is_tensor)
-      p->outputs.v[i].view.storage = number[p->outputs.v[i].view.storage];
+  sw_renumber_storages(p, number);
 }
 
-/* An op is called as the storage it makes; later writers get a number: "cache", "cache/2". */
+/* An op is called as the storage it makes; later writers get a number: "cache", "cache/2". Who writes all of a new tensor
+ * first makes it, whichever way it came to be written (profile best). */
 static void name_ops(struct lower *l)
 {
   struct sw_program *p = l->program;
@@ -326,6 +334,8 @@ static void name_ops(struct lower *l)
     const struct sw_storage *s = &p->storages.v[op->out.storage];
     int n = ++writers[op->out.storage];
     op->name = n == 1 ? s->name : sw_arena_printf(l->arena, "%s/%d", s->name, n);
+    if (l->best && n == 1 && op->role == SW_ROLE_WRITE && s->kind == SW_STORAGE_TEMPORARY && lw_writes_all(p, op))
+      op->role = op->op == SW_OP_IDENTITY ? SW_ROLE_CLONE : SW_ROLE_PLAIN;
     on_device[op->out.storage] = true;
     for (int k = 0; k < op->n_in; k++)
       on_device[op->in[k].storage] = true;
@@ -367,8 +377,10 @@ void lw_finish(struct lower *l)
   if (l->best)
     lw_tabulate(l);
   bool *used = SW_NEW_N(l->arena, bool, l->program->storages.n);
-  if (l->best)
+  if (l->best) {
+    lw_change_in_place(l);
     lw_forward_copies(l);
+  }
   drop_dead_steps(l, used);
   if (l->best)
     gather_host_steps(l);

@@ -58,23 +58,42 @@ struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h)
   return p;
 }
 
+const char lw_why_half_only[] = "the device computes this in float16 only, and the graph wants float32";
+
 static const char *reason(struct lower *l, int why)
 {
   if (l->node_constant[l->node])
     return "depends on constants only, but their values are not in the file: with weights this is folded";
   if (why == LW_HALF_ONLY)
-    return "the device computes this in float16 only, and the graph wants float32";
+    return lw_why_half_only;
   if (why == LW_HOST_FLOAT)
     return "works on float32 that comes from the host, whose lanes the device's casts would leave in another order";
-  int64_t at = sw_map_get_str(&l->operations, lw_node(l)->target);
-  if (at >= 0 && lw_operations[at].kind == LW_HOST && lw_operations[at].note)
-    return lw_operations[at].note;
+  if (why == LW_ELEMENTS)
+    return "the device reads and writes whole rows by one list of numbers, not single elements, and does not add rows up";
+  const struct lw_operation *o = lw_operation_of(l, lw_node(l));
+  if (o && o->kind == LW_HOST && o->note)
+    return o->note;
   return "the device has no such operation on these dtypes";
 }
 
 void lw_host(struct lower *l, int why)
 {
   lw_host_except(l, why, 0);
+}
+
+/* "aten.add.Tensor" for "aten.add_.Tensor"; NULL: there is none, or the node writes into a part of a tensor, which stays
+ * where it is. */
+static const char *functional_target(struct lower *l, const char *target)
+{
+  const char *mark = strstr(target, "_.");
+  struct tensor t = lw_tensor_of(l, &lw_node(l)->args[0]);
+  if (!mark || !lw_known(t))
+    return NULL;
+  const struct sw_storage *s = &l->program->storages.v[t.storage];
+  bool whole = !t.offset && s->rank == t.rank && !memcmp(s->size, t.size, (size_t)t.rank * sizeof *t.size) &&
+               !memcmp(s->stride, t.stride, (size_t)t.rank * sizeof *t.stride);
+  const char *name = sw_arena_printf(l->arena, "%.*s%s", (int)(mark - target), target, mark + 1);
+  return whole && sw_schema_find(name) ? name : NULL;
 }
 
 void lw_host_except(struct lower *l, int why, uint32_t made)
@@ -101,13 +120,19 @@ void lw_host_except(struct lower *l, int why, uint32_t made)
   if (l->failed)
     return;
   bool writes = lw_node_writes(l, l->node); /* into its first argument */
+  const char *functional = l->best && writes ? functional_target(l, n->target) : NULL;
+  if (functional) {
+    h.target = functional;
+    writes = false;
+  }
   for (int r = 0; r < n->n_results; r++) {
     const struct sw_value *v = lw_value(l, r);
-    if (!v || made >> r & 1 || (!lw_wanted(l, r) && !writes)) {
+    if (!v || made >> r & 1 || (!lw_wanted(l, r) && !lw_node_writes(l, l->node))) {
       *SW_PUSH(l->arena, &h.results) = (struct sw_view){.storage = -1};
       continue;
     }
-    struct tensor t = writes && r == 0 ? lw_tensor_of(l, &n->args[0]) : lw_new(l, v->dtype, v->rank, v->size, NULL);
+    struct tensor t = writes && r == 0 ? lw_tensor_of(l, &n->args[0])
+                                            : lw_new(l, v->dtype, v->rank, v->size, v->stride);
     *SW_PUSH(l->arena, &h.results) = lw_view_of(t);
     lw_set(l, r, t);
   }
@@ -118,7 +143,7 @@ struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype
 {
   if (sw_dtype_is_complex(dtype) || sw_dtype_is_complex(x.dtype))
     return lw_refuse(l, NULL, "the device has no complex numbers");
-  struct tensor t = lw_new(l, dtype, x.rank, x.size, NULL);
+  struct tensor t = lw_new(l, dtype, x.rank, x.size, x.stride); /* it lies as PyTorch lays it out: like x */
   struct sw_host_step h = {
       .name = l->program->storages.v[t.storage].name,
       .target = "aten._to_copy.default",

@@ -197,6 +197,69 @@ static struct tensor index_tensor(struct lower *l, const struct sw_arg *a)
   return t;
 }
 
+/* -- rows whose numbers are known -- */
+
+enum { MAX_RUNS = 8 };
+
+/* Length of the longest run of evenly rising (or equal) numbers from the first one on, and its step. Steps that do not divide
+ * the dim are nothing that the device could follow. */
+static int64_t run_length(int64_t size, int64_t n, const int64_t *row, int64_t *step)
+{
+  int64_t length = 1;
+  *step = n > 1 && row[1] >= row[0] ? row[1] - row[0] : 0;
+  if (*step > 1 && size % *step)
+    return 1;
+  while (length < n && row[length] - row[length - 1] == *step && row[length] >= row[length - 1])
+    length++;
+  return length;
+}
+
+/* A few runs of rows are as many copies of slices, on all cores, where a look-up has one: 61 62 63 0 1 .. 60 (a roll) are
+ * two, 1 | 0 1 .. 11 | 10 (padding by reflection) three. False: too many. */
+static bool copy_runs(struct lower *l, struct tensor x, int dim, int64_t n, const int64_t *row, struct tensor *out)
+{
+  struct tensor piece[MAX_RUNS];
+  int runs = 0;
+  for (int64_t at = 0, step; at < n; runs++) {
+    if (runs == MAX_RUNS)
+      return false;
+    int64_t length = run_length(x.size[dim], n - at, row + at, &step);
+    piece[runs] = lw_slice(x, dim, row[at], length, step);
+    at += length;
+  }
+  struct tensor whole = x;
+  whole.size[dim] = n;
+  *out = runs == 1 ? piece[0] : lw_join(l, runs, piece, dim, lw_new(l, x.dtype, whole.rank, whole.size, NULL));
+  return true;
+}
+
+struct tensor lw_known_rows(struct lower *l, struct tensor x, int dim, int64_t n, const int64_t *row)
+{
+  struct tensor out;
+  if (!lw_known(x) || (l->best && n > 0 && copy_runs(l, x, dim, n, row, &out)))
+    return lw_known(x) ? out : x;
+  double *number = SW_NEW_N(lw_scratch(l), double, n);
+  for (int64_t i = 0; i < n; i++)
+    number[i] = (double)row[i];
+  return gather(l, x, dim, lw_table(l, sw_arena_printf(l->arena, "%s:rows%d", lw_node(l)->name, dim), SW_I64, 1, &n, number));
+}
+
+/* Copies of slices for constant row numbers in one dim. */
+static bool copy_constant_rows(struct lower *l, struct tensor x, int dim, const struct sw_arg *index, struct tensor *out)
+{
+  const struct sw_value *v = &l->graph->values.v[index->value];
+  if (!l->best || v->rank != 1 || !v->size[0] || !lw_constant_elements(l, index->value))
+    return false;
+  double *number = lw_constant_doubles(l, index->value);
+  int64_t n = v->size[0], *row = SW_NEW_N(lw_scratch(l), int64_t, n);
+  for (int64_t i = 0; i < n; i++) {
+    row[i] = (int64_t)number[i] + (number[i] < 0 ? x.size[dim] : 0);
+    if (row[i] < 0 || row[i] >= x.size[dim])
+      return false;
+  }
+  return copy_runs(l, x, dim, n, row, out);
+}
+
 /* Rows of one dim: a view when their numbers are constant and regular. */
 static struct tensor rows(struct lower *l, struct tensor x, int dim, const struct sw_arg *index)
 {
@@ -207,7 +270,10 @@ static struct tensor rows(struct lower *l, struct tensor x, int dim, const struc
   if (lw_known(x) && l->best && lw_constant_elements(l, index->value))
     at = picked(l, x, &ix, &rank, size);
   if (at && is_regular(at, rank, size, step))
-    return indexed_view(x, &ix, at[0], rank, size, step);
+    return lw_apart(l, indexed_view(x, &ix, at[0], rank, size, step));
+  struct tensor copied;
+  if (at && copy_constant_rows(l, x, dim, index, &copied))
+    return copied;
   return gather(l, x, dim, index_tensor(l, index));
 }
 
@@ -235,17 +301,20 @@ void lw_op_index(struct lower *l, int unused)
     return;
   }
   if (!read_indices(l, x, &ix)) {
-    lw_host(l, 0);
+    lw_host(l, LW_ELEMENTS);
     return;
   }
   int rank;
   int64_t size[SW_MAX_RANK], step[SW_MAX_RANK], *at = ix.constant ? picked(l, x, &ix, &rank, size) : NULL;
+  struct tensor copied;
   if (at && is_regular(at, rank, size, step))
-    lw_set(l, 0, indexed_view(x, &ix, at[0], rank, size, step));
+    lw_set(l, 0, lw_apart(l, indexed_view(x, &ix, at[0], rank, size, step)));
+  else if (at && ix.n == 1 && copy_constant_rows(l, x, ix.first, ix.of[ix.first], &copied))
+    lw_set(l, 0, copied);
   else if (ix.n == 1)
     lw_set(l, 0, gather(l, x, ix.first, index_tensor(l, ix.of[ix.first])));
   else
-    lw_host(l, 0);
+    lw_host(l, LW_ELEMENTS);
 }
 
 /* -- writes of rows -- */
@@ -276,6 +345,8 @@ static void write_rows(struct lower *l, struct tensor x, int dim, const struct s
   out.size[dim] = number.size[0];
   out.stride[dim] = 0;
   in[1] = lw_expand(l, in[1], out.rank, out.size);
+  if (out.size[dim] > 1 && !in[1].stride[dim]) /* one row for all: the files name the loop over row numbers by a tensor that has it */
+    in[1] = lw_clone(l, in[1]);
   in[0].rank = out.rank;
   for (int d = 0; d < out.rank; d++)
     in[0].stride[d] = d == dim ? number.stride[0] : 0;
@@ -288,6 +359,12 @@ static void write_rows(struct lower *l, struct tensor x, int dim, const struct s
   }
 }
 
+/* Rows of one element each have no dim for a stick but that of the row numbers. */
+static bool has_single_elements(const struct sw_value *x, int dim)
+{
+  return sw_value_elements(x) == x->size[dim];
+}
+
 /* The tensor to write into: in-place overloads write into their own. */
 static struct tensor destination(struct lower *l)
 {
@@ -298,10 +375,16 @@ static struct tensor destination(struct lower *l)
 void lw_op_index_copy(struct lower *l, int unused)
 {
   (void)unused;
+  const struct sw_value *v = &l->graph->values.v[lw_arg(l, "self")->value];
+  int dim = lw_dim(lw_int(l, "dim"), v->rank);
+  if (v->rank && l->best && has_single_elements(v, dim)) {
+    lw_host(l, LW_ELEMENTS);
+    return;
+  }
   struct tensor src = lw_argument(l, lw_arg(l, "source"), lw_result_dtype(l, 0));
   struct tensor x = destination(l);
   if (lw_known(x))
-    write_rows(l, x, lw_dim(lw_int(l, "dim"), x.rank), lw_arg(l, "index"), src);
+    write_rows(l, x, dim, lw_arg(l, "index"), src);
   lw_set(l, 0, l->failed ? lw_unknown() : x);
 }
 
@@ -314,8 +397,8 @@ void lw_op_index_put(struct lower *l, int unused)
   const struct sw_value *v = &l->graph->values.v[a->value];
   struct tensor shape = {.storage = LW_NONE, .rank = v->rank};
   bool rows = read_indices(l, shape, &ix) && ix.n == 1 && l->graph->values.v[ix.of[ix.first]->value].rank <= 1;
-  if (!rows || lw_bool(l, "accumulate")) {
-    lw_host(l, 0);
+  if (!rows || lw_bool(l, "accumulate") || (l->best && has_single_elements(v, ix.first))) {
+    lw_host(l, LW_ELEMENTS);
     return;
   }
   struct tensor src = lw_argument(l, lw_arg(l, "values"), lw_result_dtype(l, 0));
@@ -328,19 +411,23 @@ void lw_op_index_put(struct lower *l, int unused)
 /* -- reversed -- */
 
 /* Rows in descending order, by a table of row numbers. */
+struct tensor lw_flip(struct lower *l, struct tensor x, int dim)
+{
+  if (!lw_known(x) || x.size[dim] < 2)
+    return x;
+  int64_t size = x.size[dim], *row = SW_NEW_N(lw_scratch(l), int64_t, size);
+  for (int64_t k = 0; k < size; k++)
+    row[k] = size - 1 - k;
+  return lw_known_rows(l, x, dim, size, row);
+}
+
 void lw_op_flip(struct lower *l, int unused)
 {
   (void)unused;
   struct tensor x = lw_tensor(l, "self");
   int64_t dims[SW_MAX_RANK];
   int n = lw_ints(l, "dims", dims);
-  for (int i = 0; i < n && lw_known(x); i++) {
-    int dim = lw_dim(dims[i], x.rank);
-    int64_t size = x.size[dim];
-    double *row = SW_NEW_N(lw_scratch(l), double, size);
-    for (int64_t k = 0; k < size; k++)
-      row[k] = (double)(size - 1 - k);
-    x = gather(l, x, dim, lw_table(l, sw_arena_printf(l->arena, "%s:rows%d", lw_node(l)->name, dim), SW_I64, 1, &size, row));
-  }
+  for (int i = 0; i < n && lw_known(x); i++)
+    x = lw_flip(l, x, lw_dim(dims[i], x.rank));
   lw_set(l, 0, x);
 }

@@ -47,15 +47,17 @@ static bool retarget(struct lower *l, struct tensor dst, struct tensor r)
   return true;
 }
 
-/* A node that writes a whole tensor makes a new one in the reference: whoever reads the old one, or a view of it,
- * afterwards reads the new one, and an input gets its new contents at the end (finish.c). Here that takes a new tensor
- * that lies in memory as the old one does. */
+/* A node that writes a whole tensor makes a new one: whoever reads the old one, or a view of it, afterwards reads the new
+ * one, as in core ATen, where there are no writes. That takes a new tensor that lies in memory as the old one does; in
+ * profile best one that this node made for itself, since a second write goes where the first one went. What the run
+ * changes gets its new contents in place again where nobody is in the way (state.c); in the reference at the end (finish.c). */
 static bool replaces(struct lower *l, struct tensor dst, struct tensor r)
 {
   const struct sw_storage *old = &l->program->storages.v[dst.storage], *new = &l->program->storages.v[r.storage];
-  if (l->best || dst.offset || r.offset || dst.rank != r.rank || old->rank != dst.rank || new->rank != r.rank ||
+  bool own = r.storage >= l->first_storage && new->kind == SW_STORAGE_TEMPORARY;
+  if ((l->best && (!own || r.storage == dst.storage)) || dst.offset || r.offset || dst.rank != r.rank || old->rank != dst.rank || new->rank != r.rank ||
       dst.dtype != r.dtype || new->kind == SW_STORAGE_SCALAR || new->kind == SW_STORAGE_CONSTANT ||
-      ((r.storage < l->first_storage || new->kind != SW_STORAGE_TEMPORARY) && lw_storage(l, r.storage)->mutated))
+      (!own && lw_storage(l, r.storage)->mutated))
     return false; /* an input that is read here for the first time is no tensor of this node either */
   for (int d = 0; d < dst.rank; d++)
     if (dst.size[d] != r.size[d] || old->size[d] != dst.size[d] || new->size[d] != r.size[d] ||
@@ -93,7 +95,7 @@ static void write_back(struct lower *l)
     struct tensor dst = lw_tensor_of_value(l, n->args[k].value);
     if (r.storage != LW_LATER && lw_known(r) && lw_known(dst) && !lw_same_view(r, dst)) {
       r = copied(l, r);
-      if (!replaces(l, dst, r) && (!l->best || !retarget(l, dst, r)))
+      if (!replaces(l, dst, r) && !lw_write_lane(l, dst, r) && (!l->best || !retarget(l, dst, r)))
         lw_write(l, dst, r);
     }
     l->tensors[n->results[result]] = dst;
@@ -103,11 +105,6 @@ static void write_back(struct lower *l)
 
 /* -- one node -- */
 
-static bool is_half(enum sw_dtype t)
-{
-  return t == SW_F16 || t == SW_BF16;
-}
-
 /* A node that depends on constants without stored values (a program without weights) runs on the host as long as
  * something in it is not fp16: integer positions, float32 RoPE tables. With weights it would be folded. */
 static bool is_load_time_work(struct lower *l)
@@ -115,11 +112,14 @@ static bool is_load_time_work(struct lower *l)
   const struct sw_node *n = lw_node(l);
   if (!l->node_constant[l->node])
     return false;
+  if (n->n_args && lw_is_tensor(l, &n->args[0]) && lw_value(l, 0) && !strcmp(n->target, "aten.to.device") &&
+      l->graph->values.v[n->args[0].value].dtype == lw_value(l, 0)->dtype)
+    return false; /* nothing is done */
   bool half = true;
   for (int r = 0; r < n->n_results; r++)
-    half = half && (n->results[r] < 0 || is_half(l->graph->values.v[n->results[r]].dtype));
+    half = half && (n->results[r] < 0 || lw_is_half(l->graph->values.v[n->results[r]].dtype));
   for (int k = 0; k < n->n_args; k++)
-    half = half && (!lw_is_tensor(l, &n->args[k]) || is_half(l->graph->values.v[n->args[k].value].dtype));
+    half = half && (!lw_is_tensor(l, &n->args[k]) || lw_is_half(l->graph->values.v[n->args[k].value].dtype));
   return !half;
 }
 
@@ -137,9 +137,11 @@ static bool is_from_host(struct lower *l, const struct sw_arg *a, bool *any)
   if (!lw_is_tensor(l, a) || lw_constant_elements(l, a->value))
     return true;
   struct tensor t = lw_tensor_of_value(l, a->value);
-  if (!lw_known(t) || t.dtype != SW_F32 || !lw_storage(l, t.storage)->by_host)
+  if (!lw_known(t) || t.dtype != SW_F32)
     return false;
-  return *any = true;
+  bool made = lw_storage(l, t.storage)->by_host;
+  *any = *any || made;
+  return made || (l->values[a->value].constant && l->input_of[l->values[a->value].root] >= 0); /* frequencies that are not in the file */
 }
 
 static bool is_host_float(struct lower *l)
@@ -147,7 +149,7 @@ static bool is_host_float(struct lower *l)
   const struct sw_node *n = lw_node(l);
   const struct sw_value *v = lw_value(l, 0);
   bool any = false;
-  if (!l->best || !v || v->kind != SW_VALUE_TENSOR || (v->dtype != SW_F32 && !is_half(v->dtype)))
+  if (!l->best || !v || v->kind != SW_VALUE_TENSOR || (v->dtype != SW_F32 && !lw_is_half(v->dtype)))
     return false;
   for (int k = 0; k < n->n_args; k++)
     if (!is_from_host(l, &n->args[k], &any))
@@ -171,7 +173,7 @@ static bool stays(struct lower *l, const struct lw_operation *op)
     return false;
   if (op->kind == LW_VIEW)
     return l->input_of[l->values[lw_node(l)->results[0]].root] >= 0;
-  return !l->best && op->kind == LW_CONSTANT && v->rank > 0 && (is_half(v->dtype) || v->dtype == SW_F32);
+  return !l->best && op->kind == LW_CONSTANT && v->rank > 0 && (lw_is_half(v->dtype) || v->dtype == SW_F32);
 }
 
 /* Why a result's size or place is known at run time only, or NULL: nothing here has a run-time size. */
@@ -217,8 +219,7 @@ static void run_node(struct lower *l, int node)
   l->first_op = l->program->ops.n;
   l->first_storage = l->program->storages.n;
   l->taken_over = LW_NONE;
-  int64_t at = sw_map_get_str(&l->operations, n->target);
-  const struct lw_operation *op = at < 0 ? NULL : &lw_operations[at];
+  const struct lw_operation *op = lw_operation_of(l, n);
   const struct lw_match *match = l->matches[node];
   bool folded = !match && lw_fold_node(l);
   if (!folded && !match)
@@ -228,10 +229,8 @@ static void run_node(struct lower *l, int node)
   if (match) {
     lw_run_match(l, match);
   } else if (!op) {
-    bool foreign = strncmp(n->target, "aten.", 5) && strncmp(n->target, "prims.", 6);
-    lw_refuse(l, foreign ? "replace this operator by ATen operations before the export"
-                         : "express it with other operations; `stickwright ops` lists what is supported",
-              foreign ? "an operator outside ATen" : "this overload is not supported");
+    const char *why, *advice = lw_advice(n->target, &why);
+    lw_refuse(l, advice, "%s", why);
   } else if (op->kind != LW_REFUSED && size_on_data(l)) {
     if (lw_arguments_known(l))
       lw_refuse(l, "give the result a fixed size", "the size of the result depends on the data (%s)", size_on_data(l));

@@ -48,6 +48,12 @@ struct lw_operation {
   bool half_only;      /* the device computes it in fp16 only */
 };
 
+/* The line of a node's overload: its own, or that of its functional twin ("aten.clamp.default" of clamp_); NULL: none. */
+const struct lw_operation *lw_operation_of(struct lower *l, const struct sw_node *n);
+
+/* advice.c: what to do instead of an overload without a line, and why it has none. */
+const char *lw_advice(const char *target, const char **why);
+
 /* Matrix products and what is made of them: too much work for the host. */
 bool lw_is_product(const struct lw_operation *o);
 extern const struct lw_operation lw_operations[];
@@ -71,25 +77,33 @@ struct lw_value {
 
 /* A node whose result is that of a composite operation spelled out before it (pattern.c). */
 struct lw_match {
-  enum { LW_MATCH_ATTENTION, LW_MATCH_SILU, LW_MATCH_SOFTPLUS } kind;
-  int q, k, v, mask; /* values, -1: none; silu has q only */
+  enum { LW_MATCH_ATTENTION, LW_MATCH_SILU, LW_MATCH_SOFTPLUS, LW_MATCH_LOGSUMEXP, LW_MATCH_ALL } kind;
+  int q, k, v, mask; /* values, -1: none; only attention has more than q */
   double scale;   /* of softplus: its threshold */
+  uint32_t dims;  /* of a reduction: bit mask, and whether it keeps them */
+  bool keepdim;
   bool precision; /* the graph computes it in float32 */
 };
 
 /* What lowering knows about a storage. */
 struct lw_storage {
   bool bool32;  /* a bool that has float32 lanes */
+  bool cast_up; /* float32 made from float16: its lanes are in the order of that cast */
   bool by_host; /* written by host steps */
   int last_use; /* last node that reads a value in it; INT_MAX for outputs */
   bool mutated; /* some value in it is written in place, now or later */
   bool settled; /* its strides were wanted by a view of it, or the like */
-  int moved;    /* 1 + the storage that has its new contents, 0: itself (profile torch-spyre) */
+  int moved;    /* 1 + the storage that has its new contents, 0: itself */
 };
 
 /* A node that gives several views of one tensor, where it stood. */
 struct lw_split {
   int storage, op; /* number of ops before it */
+};
+
+/* An output that is the new value of a loaded storage. */
+struct lw_change {
+  int output, storage; /* LW_LATER: nobody has read the old one */
 };
 
 struct lower {
@@ -115,6 +129,7 @@ struct lower {
   struct sw_map operations;
 
   SW_VEC(struct lw_split) splits; /* in order of nodes */
+  SW_VEC(struct lw_change) changes;
 
   /* the node at work; -1: the outputs */
   int node;
@@ -134,6 +149,15 @@ static inline struct tensor lw_unknown(void)
 static inline bool lw_known(struct tensor t)
 {
   return t.storage >= 0;
+}
+/* Formats of the device's 16 bit lanes, and whatever it computes in. */
+static inline bool lw_is_half(enum sw_dtype t)
+{
+  return t == SW_F16 || t == SW_BF16;
+}
+static inline bool lw_computes(enum sw_dtype t)
+{
+  return lw_is_half(t) || t == SW_F32;
 }
 
 /* -- the node at work and its arguments (argument.c) -- */
@@ -199,6 +223,8 @@ struct tensor lw_where(struct lower *l, struct tensor c, struct tensor a, struct
 struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high);
 /* stride NULL: row major */
 struct tensor lw_fill(struct lower *l, double value, enum sw_dtype dtype, int rank, const int64_t *size, const int64_t *stride);
+/* A tensor of zeros to write into. */
+struct tensor lw_zeros(struct lower *l, enum sw_dtype dtype, int rank, const int64_t *size);
 struct tensor lw_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
 /* x as an operand of an op that computes in `dtype`: bools of that format need no cast. */
 struct tensor lw_operand(struct lower *l, struct tensor x, enum sw_dtype dtype);
@@ -228,20 +254,24 @@ struct tensor lw_slice(struct tensor x, int dim, int64_t start, int64_t n, int64
 struct tensor lw_select(struct tensor x, int dim, int64_t index);
 struct tensor lw_unsqueeze(struct tensor x, int dim);
 struct tensor lw_squeeze(struct tensor x, int dim);
+struct tensor lw_apart(struct lower *l, struct tensor t); /* copies where dims walk over the same elements */
 bool lw_is_contiguous(struct tensor x);
 bool lw_same_view(struct tensor a, struct tensor b);
 /* Broadcast shape of several tensors; false when they don't fit. */
 bool lw_broadcast(int n, const struct tensor *in, int *rank, int64_t size[SW_MAX_RANK]);
 
-/* -- folding (fold.c) -- */
+/* -- the whole graph (analyse.c) -- */
 
 /* Calls fn for every value among arguments, those in lists included. */
 void lw_each_value(const struct sw_arg *args, int n, void (*fn)(void *ctx, int value), void *ctx);
 /* Fills in l->values: aliases, constants, liveness. */
 enum sw_rc lw_analyse(struct lower *l);
-bool lw_node_writes(struct lower *l, int node);
+bool lw_node_writes(const struct lower *l, int node);
 /* Whether the node at work makes that result anew, by its schema: no view of an argument. */
 bool lw_is_fresh(struct lower *l, int result);
+
+/* -- constants, and values as tensors (fold.c) -- */
+
 /* Computes the node at work if it is constant and its arguments have values. */
 bool lw_fold_node(struct lower *l);
 void lw_touch_arguments(struct lower *l);
@@ -255,6 +285,10 @@ const struct sw_tensor *lw_constant_elements(struct lower *l, int value);
 /* A number for a tensor of dtype: float32's most negative one stands for "masked", and the largest fp16 one does the
  * same. */
 double lw_narrowed(double x, enum sw_dtype dtype);
+/* A number that float16 would round to zero, as it is to be added to a tensor or to bound it: profile best takes the
+ * smallest float16, 2^-24, so that the eps 1e-12 of a norm still keeps a row of zeros from being divided by zero. No
+ * sum or bound is off by more than that. */
+double lw_not_vanishing(const struct lower *l, double x, enum sw_dtype dtype);
 /* Constants made once: what it is of (a value, or a size), and in which dtype. */
 struct lw_table_key {
   int64_t kind, a, b, dtype;
@@ -275,7 +309,8 @@ bool lw_is_last_use(struct lower *l, int value, int storage);
 /* -- host steps (host.c) -- */
 
 /* The node at work as a host step: all its results. */
-enum { LW_NO_FUNCTION, LW_HOST_FLOAT, LW_HALF_ONLY }; /* why */
+enum { LW_NO_FUNCTION, LW_HOST_FLOAT, LW_HALF_ONLY, LW_ELEMENTS }; /* why */
+extern const char lw_why_half_only[];
 void lw_host(struct lower *l, int why);
 void lw_host_except(struct lower *l, int why, uint32_t made); /* bit mask of results that are made already */
 struct sw_view lw_view_of(struct tensor t);
@@ -283,12 +318,15 @@ struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */
 struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
 
-/* -- patterns (pattern.c) -- */
+/* -- patterns (pattern.c, pattern_attention.c) -- */
 
 void lw_find_patterns(struct lower *l);
-/* narrow.c: float32 regions between casts that the device can only compute in fp16. After liveness. */
+/* narrow.c: float32 regions between casts that are computed in fp16. After liveness. */
 void lw_find_narrow(struct lower *l);
 void lw_run_match(struct lower *l, const struct lw_match *m);
+
+/* -- operands as they were before (operand.c) -- */
+
 /* A value of repeated heads: the one before the repetition, else itself. */
 int lw_unrepeated(struct lower *l, int value);
 /* x of a node that is cat([-x[.., D/2:], x[.., :D/2]], -1); else -1. */
@@ -301,6 +339,12 @@ struct lw_gathered {
 bool lw_find_gathered(struct lower *l, int value, struct lw_gathered *out);
 /* A matrix operand before its leading dims were joined; its last `kept` dims are the same. */
 int lw_unflattened(struct lower *l, int value, int kept);
+/* An instance norm that core ATen spells as a batch norm of one image of N C channels, weight and bias (-1: none) N times
+ * one behind the other: the [N,C,..] tensor, and the vectors as they were. */
+struct lw_instances {
+  int x, weight, bias;
+};
+bool lw_find_instances(struct lower *l, const struct sw_node *n, struct lw_instances *out);
 
 /* -- finishing (finish.c) -- */
 
@@ -308,8 +352,13 @@ int lw_unflattened(struct lower *l, int value, int kept);
 void lw_tabulate(struct lower *l);
 /* Outputs and mutations; then dead ops, unused storages, names. */
 void lw_outputs(struct lower *l);
-/* Copies whose source nobody else reads: its writer writes into the copy (forward.c). */
+/* Whether an op writes every element of its storage: its loops, from the smallest step on, lie in one another without
+ * gaps up to the end. */
+bool lw_writes_all(const struct sw_program *p, const struct sw_op *op);
+/* Copies that nobody needs (forward.c). */
 void lw_forward_copies(struct lower *l);
+/* New values of what the run changes are written where the old ones lie, as far as nobody is in the way (state.c). */
+void lw_change_in_place(struct lower *l);
 void lw_finish(struct lower *l);
 /* Profile torch-spyre: the order in which the reference's framework puts nodes (locality.c). */
 void lw_order_for_locality(struct lower *l);

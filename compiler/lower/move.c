@@ -18,8 +18,17 @@ static bool same_strides(const struct lower *l, int a, int b)
          !memcmp(x->stride, y->stride, (size_t)x->rank * sizeof *x->stride);
 }
 
-/* A clone is nothing unless somebody writes into the copy or the original: in profile best any that stays inside, in the
- * reference one that changes no stride and would not make an output of an input or of another output. */
+/* A tensor that this program made, as it lies in memory, which leaves it under no other name. */
+static bool is_ours(struct lower *l, int value, struct tensor x)
+{
+  const struct sw_storage *s = lw_known(x) ? &l->program->storages.v[x.storage] : NULL;
+  return s && s->kind == SW_STORAGE_TEMPORARY && !l->values[l->values[value].root].output && lw_is_contiguous(x) &&
+         sw_storage_elements(s) == sw_value_elements(&l->graph->values.v[value]);
+}
+
+/* A clone is nothing unless somebody writes into the copy or the original: in profile best any that stays inside or
+ * changes no place, in the reference one that changes no stride and would not make an output of an input or of another
+ * output. */
 void lw_op_clone(struct lower *l, int unused)
 {
   (void)unused;
@@ -28,7 +37,7 @@ void lw_op_clone(struct lower *l, int unused)
   int result = lw_node(l)->results[0], root = l->values[a->value].root;
   bool shared = !is_mutated(l, a->value) && !is_mutated(l, result), out = l->values[result].output;
   if (l->best)
-    shared = shared && !out;
+    shared = shared && (!out || is_ours(l, a->value, x));
   else
     shared = shared && same_strides(l, a->value, result) && !(out && (l->input_of[root] >= 0 || l->values[root].output));
   lw_set(l, 0, shared ? x : lw_clone(l, x));
@@ -55,7 +64,8 @@ void lw_op_cast(struct lower *l, int unused)
     return;
   }
   struct tensor x = lw_tensor_of(l, a);
-  if (lw_known(x) && x.dtype == t && !strcmp(lw_node(l)->target, "aten._to_copy.default")) {
+  bool narrowed = x.dtype != l->graph->values.v[a->value].dtype; /* the float32 tensor that the graph casts is not there */
+  if (lw_known(x) && x.dtype == t && !narrowed && !strcmp(lw_node(l)->target, "aten._to_copy.default")) {
     lw_op_clone(l, 0);
     return;
   }
@@ -71,7 +81,8 @@ void lw_op_copy(struct lower *l, int unused)
   lw_set(l, 0, lw_expand(l, x, v->rank, v->size));
 }
 
-/* full, zeros, ones, *_like, new_*: folded where nobody writes into them; this is the other case. */
+/* full, zeros, ones, *_like, new_*: folded where nobody writes into them and their shape is no other tensor's; this is the
+ * other case. */
 void lw_op_full(struct lower *l, int one)
 {
   const struct sw_value *v = lw_value(l, 0);
@@ -81,8 +92,10 @@ void lw_op_full(struct lower *l, int one)
     if (lw_given(l, names[i]) && !lw_is_tensor(l, lw_arg(l, names[i])))
       value = lw_real(l, names[i]);
   enum sw_dtype t = lw_result_dtype(l, 0);
-  if (t != SW_F16 && t != SW_BF16 && t != SW_F32)
+  if (!lw_computes(t))
     lw_host(l, 0);
+  else if (l->best && (lw_node_writes(l, l->node) || !is_mutated(l, lw_node(l)->results[0])))
+    lw_set(l, 0, lw_expand(l, lw_scalar(l, value, t), v->rank, v->size));
   else
     lw_set(l, 0, lw_fill(l, value, t, v->rank, v->size, l->best ? NULL : v->stride));
 }
@@ -105,14 +118,12 @@ void lw_op_dropout(struct lower *l, int unused)
 void lw_op_refuse(struct lower *l, int unused)
 {
   (void)unused;
-  int64_t at = sw_map_get_str(&l->operations, lw_node(l)->target);
-  lw_refuse(l, lw_operations[at].note, "not supported");
+  lw_refuse(l, lw_operation_of(l, lw_node(l))->note, "not supported");
 }
 
 /* -- pieces into one tensor -- */
 
-/* One copy per piece into its slice. Empty 1-d pieces count for nothing, as in PyTorch. */
-static struct tensor join(struct lower *l, int n, const struct tensor *piece, int dim, struct tensor out)
+struct tensor lw_join(struct lower *l, int n, const struct tensor *piece, int dim, struct tensor out)
 {
   int64_t at = 0;
   for (int i = 0; i < n; i++) {
@@ -132,18 +143,18 @@ static struct tensor result(struct lower *l)
   return lw_new(l, lw_result_dtype(l, 0), v->rank, v->size, v->stride);
 }
 
-/* stack as the reference has it: a cat along the dim that is there already, then a view. */
+/* stack as core ATen has it: a cat along the dim that is there already, then a view. */
 static struct tensor stack_by_view(struct lower *l, int n, const struct tensor *piece, int dim)
 {
   const struct sw_value *v = lw_value(l, 0);
   struct tensor out = piece[0];
   out.size[dim] *= n;
-  out = join(l, n, piece, dim, lw_new(l, out.dtype, out.rank, out.size, NULL));
+  out = lw_join(l, n, piece, dim, lw_new(l, out.dtype, out.rank, out.size, NULL));
   return lw_known(out) ? lw_reshape(l, out, v->rank, v->size) : out;
 }
 
-/* The half turn of rotary embeddings as a product with a signed permutation: exact, one op, and no half of 32 lanes has
- * to move inside a stick. out[n] = -x[n + D/2] for n < D/2, else x[n - D/2]. */
+/* The half turn of rotary embeddings as a product with a signed permutation: exact for finite numbers, one op, and no half
+ * of 32 lanes has to move inside a stick. out[n] = -x[n + D/2] for n < D/2, else x[n - D/2]. */
 static struct tensor half_turn(struct lower *l, struct tensor x)
 {
   int64_t d = x.size[x.rank - 1], size[] = {d, d};
@@ -159,6 +170,17 @@ static struct tensor half_turn(struct lower *l, struct tensor x)
   return lw_matmul(l, x, r);
 }
 
+/* Infinities and NaN come with floats of the user's: a product spreads them over the whole row, and the half turn does not. */
+static bool is_given_floats(const struct lower *l)
+{
+  const struct sw_graph *g = l->graph;
+  for (int i = 0; i < g->inputs.n; i++)
+    if (g->inputs.v[i].kind == SW_INPUT_USER && g->inputs.v[i].value >= 0 &&
+        sw_dtype_is_float(g->values.v[g->inputs.v[i].value].dtype))
+      return true;
+  return false;
+}
+
 static bool run_rotation(struct lower *l)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
@@ -167,8 +189,14 @@ static bool run_rotation(struct lower *l)
     return false;
   struct tensor x = lw_tensor_of_value(l, value);
   int64_t d = lw_known(x) ? x.size[x.rank - 1] : 0;
-  if (!lw_known(x) || x.dtype != t || d / 2 % 64 == 0) /* halves of whole sticks are copied as they are */
+  if (!lw_known(x) || x.dtype != t || x.rank < 2 || d / 2 % 64 == 0) /* halves of whole sticks are copied as they are */
     return false;
+  bool is_exact = !is_given_floats(l);
+  if (!is_exact && l->options->precision == SW_PRECISION_STRICT)
+    return false;
+  if (!is_exact)
+    sw_warn(l->job, "precision: node %s: its halves are exchanged by a product with zeros and ones, which is right for finite "
+                    "numbers", lw_node(l)->name);
   lw_set(l, 0, half_turn(l, x));
   return true;
 }
@@ -188,13 +216,49 @@ void lw_op_cat(struct lower *l, int stack)
       return;
     }
   }
-  if (stack && !l->best && n > 1 && dim < piece[0].rank) {
+  if (stack && n > 1 && dim < piece[0].rank) {
     lw_set(l, 0, stack_by_view(l, n, piece, dim));
     return;
   }
   for (int i = 0; stack && i < n; i++)
     piece[i] = lw_unsqueeze(piece[i], dim);
-  lw_set(l, 0, n == 1 ? lw_clone(l, piece[0]) : join(l, n, piece, dim, result(l)));
+  lw_set(l, 0, n == 1 ? lw_clone(l, piece[0]) : lw_join(l, n, piece, dim, result(l)));
+}
+
+static const char *const pad_modes[] = {"reflect", "replicate", "circular"};
+
+/* The row of n that stands at place i of the padded dim, i < 0 before it and i >= n behind it: 5 rows padded by 2 on
+ * both sides are 2 1 | 0 1 2 3 4 | 3 2 (reflect), 0 0 | .. | 4 4 (replicate), 3 4 | .. | 0 1 (circular). */
+static int64_t padded_row(int mode, int64_t i, int64_t n)
+{
+  if (mode == 0)
+    return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+  if (mode == 1)
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+  return (i + n) % n;
+}
+
+/* Padding with rows of the tensor itself, outer dims first. False: no such mode. */
+static bool pad_by_rows(struct lower *l, const char *name)
+{
+  struct tensor x = lw_argument(l, &lw_node(l)->args[0], lw_result_dtype(l, 0));
+  int64_t pad[SW_MAX_RANK];
+  int n = lw_ints(l, "pad", pad) / 2, mode = 0;
+  while (mode < 3 && strcmp(name, pad_modes[mode]))
+    mode++;
+  for (int i = n - 1; mode < 3 && i >= 0 && lw_known(x); i--) {
+    int dim = x.rank - 1 - i;
+    int64_t size = x.size[dim], rows = size + pad[2 * i] + pad[2 * i + 1];
+    if (!pad[2 * i] && !pad[2 * i + 1])
+      continue;
+    int64_t *row = SW_NEW_N(lw_scratch(l), int64_t, rows);
+    for (int64_t k = 0; k < rows; k++)
+      row[k] = padded_row(mode, k - pad[2 * i], size);
+    x = lw_known_rows(l, x, dim, rows, row);
+  }
+  if (mode < 3)
+    lw_set(l, 0, x);
+  return mode < 3;
 }
 
 /* pads: (before, after) from the last dim on; a negative one crops. */
@@ -202,12 +266,13 @@ void lw_op_pad(struct lower *l, int unused)
 {
   (void)unused;
   const struct sw_arg *mode = lw_arg(l, "mode");
+  enum sw_dtype t = lw_result_dtype(l, 0);
   if (mode->kind == SW_ARG_STR && strcmp(mode->s, "constant")) {
-    lw_host(l, 0);
+    if (!l->best || (t != SW_F16 && t != SW_BF16) || !pad_by_rows(l, mode->s))
+      lw_host(l, 0);
     return;
   }
   const struct sw_value *v = lw_value(l, 0);
-  enum sw_dtype t = lw_result_dtype(l, 0);
   struct tensor x = lw_argument(l, &lw_node(l)->args[0], t);
   int64_t pad[SW_MAX_RANK];
   int n = lw_ints(l, "pad", pad) / 2;
@@ -236,6 +301,23 @@ void lw_op_pad(struct lower *l, int unused)
 
 /* -- a tensor with one part replaced -- */
 
+/* A copy whose dims lie in memory in the order of x: a row-major tensor seen through the permutation that x is. */
+static struct tensor clone_in_order(struct lower *l, struct tensor x)
+{
+  int order[SW_MAX_RANK], back[SW_MAX_RANK];
+  int64_t stride[SW_MAX_RANK];
+  lw_dense_strides(x.rank, x.size, x.stride, stride);
+  for (int d = 0; d < x.rank; d++) {
+    int at = d;
+    for (; at > 0 && stride[order[at - 1]] < stride[d]; at--)
+      order[at] = order[at - 1];
+    order[at] = d;
+  }
+  for (int d = 0; d < x.rank; d++)
+    back[order[d]] = d;
+  return lw_permute(lw_clone(l, lw_permute(x, order)), back);
+}
+
 /* The tensor that a functional write starts from: the old value's own storage when nobody reads the old value any more
  * (profile best), else a copy. */
 struct tensor lw_writable(struct lower *l, const struct sw_arg *a)
@@ -250,7 +332,7 @@ struct tensor lw_writable(struct lower *l, const struct sw_arg *a)
     l->taken_over = x.storage;
     return x;
   }
-  return lw_clone(l, x);
+  return l->best && !x.pair && x.dtype != SW_BOOL ? clone_in_order(l, x) : lw_clone(l, x);
 }
 
 static void replace_part(struct lower *l, struct tensor whole, struct tensor part)
@@ -345,7 +427,7 @@ void lw_op_roll(struct lower *l, int unused)
     if (shift == 0)
       continue;
     struct tensor piece[] = {lw_slice(x, dim, size - shift, shift, 1), lw_slice(x, dim, 0, size - shift, 1)};
-    x = join(l, 2, piece, dim, result(l));
+    x = lw_join(l, 2, piece, dim, result(l));
   }
   lw_set(l, 0, x);
 }

@@ -24,6 +24,24 @@ void lw_op_softmax(struct lower *l, int unused)
   lw_set(l, 0, lw_known(x) ? lw_softmax(l, x, lw_dim(lw_int(l, "dim"), x.rank)) : x);
 }
 
+/* A row of nothing but -inf gives 0: with its maximum at the lowest number all its exps are 0, and no other row's sum, which
+ * is 1 at least, changes by a bound of 0.5. */
+void lw_op_safe_softmax(struct lower *l, int unused)
+{
+  (void)unused;
+  struct tensor x = softmax_operand(l);
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  uint32_t dim = 1u << lw_dim(lw_int(l, "dim"), x.rank);
+  double lowest = x.dtype == SW_F16 ? -65504 : x.dtype == SW_BF16 ? -0x1.fep127 : -0x1.fffffep127;
+  struct tensor m = lw_binary_number(l, SW_OP_MAXIMUM, lw_reduce(l, SW_OP_MAX, x, dim, true), lowest);
+  struct tensor e = lw_unary(l, SW_OP_EXP, lw_binary(l, SW_OP_SUB, x, m));
+  struct tensor s = lw_binary_number(l, SW_OP_MAXIMUM, lw_reduce(l, SW_OP_SUM, e, dim, true), 0.5);
+  lw_set(l, 0, lw_binary(l, SW_OP_DIV, e, s));
+}
+
 /* max, sub, exp, sum, log, sub */
 void lw_op_log_softmax(struct lower *l, int unused)
 {
@@ -90,7 +108,11 @@ static struct tensor layer_norm(struct lower *l, struct tensor x, int64_t n, dou
   lw_constant(l, &l->program->ops.v[before], "exx2scale", 1 / (double)n);
   lw_constant(l, &l->program->ops.v[before], "useZeroMean", 0);
   in[2] = lw_unary(l, SW_OP_LAYERNORMSCALE, in[1]);
-  lw_constant(l, &l->program->ops.v[before + 1], "eps", eps);
+  double kept = lw_not_vanishing(l, eps, x.dtype);
+  if (!l->best && eps > 0 && eps <= 0x1p-25 && x.dtype != SW_F32)
+    sw_warn(l->job, "precision: node %s: eps %g is 0 in float16: a row of equal elements becomes NaN; profile best takes 2^-24",
+            lw_node(l)->name, eps);
+  lw_constant(l, &l->program->ops.v[before + 1], "eps", kept);
   in[3] = optional(l, "weight", x.dtype, 1, n);
   in[4] = optional(l, "bias", x.dtype, 0, n);
   return lw_pointwise(l, SW_OP_LAYERNORMNORM, x.dtype, 5, in);
@@ -102,22 +124,30 @@ static void set_in_shape(struct lower *l, struct tensor y)
   lw_set(l, 0, lw_reshape(l, y, v->rank, v->size));
 }
 
+/* x made to have mean 0 and variance 1 over some dims: mean, sub, mul, mean, add, rsqrt, mul. */
+struct standard {
+  struct tensor mean, rstd, y; /* mean and rstd = 1 / sqrt(variance + eps) keep the dims, with size 1 */
+};
+
+static struct standard standardise(struct lower *l, struct tensor x, uint32_t dims)
+{
+  struct tensor mean = lw_reduce(l, SW_OP_MEAN, x, dims, true);
+  struct tensor d = lw_binary(l, SW_OP_SUB, x, mean);
+  struct tensor var = lw_reduce(l, SW_OP_MEAN, lw_binary(l, SW_OP_MUL, d, d), dims, true);
+  struct tensor rstd = lw_unary(l, SW_OP_RSQRT, lw_binary_number(l, SW_OP_ADD, var, lw_real(l, "eps")));
+  return (struct standard){mean, rstd, lw_binary(l, SW_OP_MUL, d, rstd)};
+}
+
+/* exx2 reads whole sticks with their lanes in standard order: not what was cast up to float32, nor padded rows of it. */
+static bool suits_exx2(struct lower *l, struct tensor x)
+{
+  return x.dtype != SW_F32 || !l->best || (!lw_storage(l, x.storage)->cast_up && x.size[x.rank - 1] % 32 == 0);
+}
+
+/* The moments are made one by one where somebody reads them, and where exx2 can't make them. */
 void lw_op_layer_norm(struct lower *l, int unused)
 {
   (void)unused;
-  struct tensor x = lw_argument(l, lw_arg(l, "input"), lw_result_dtype(l, 0));
-  int64_t n = join_dims(l, &x);
-  set_in_shape(l, lw_known(x) ? layer_norm(l, x, n, lw_real(l, "eps")) : x);
-}
-
-/* With the moments read by somebody: mean, sub, mul, mean, add, rsqrt, mul, and weight and bias. */
-void lw_op_native_layer_norm(struct lower *l, int unused)
-{
-  (void)unused;
-  if (!lw_wanted(l, 1) && !lw_wanted(l, 2)) {
-    lw_op_layer_norm(l, 0);
-    return;
-  }
   enum sw_dtype t = lw_result_dtype(l, 0);
   struct tensor x = lw_argument(l, lw_arg(l, "input"), t);
   int64_t n = join_dims(l, &x);
@@ -125,12 +155,13 @@ void lw_op_native_layer_norm(struct lower *l, int unused)
     lw_set(l, 0, x);
     return;
   }
-  uint32_t last = 1u << (x.rank - 1);
-  struct tensor mean = lw_reduce(l, SW_OP_MEAN, x, last, true);
-  struct tensor d = lw_binary(l, SW_OP_SUB, x, mean);
-  struct tensor var = lw_reduce(l, SW_OP_MEAN, lw_binary(l, SW_OP_MUL, d, d), last, true);
-  struct tensor r = lw_unary(l, SW_OP_RSQRT, lw_binary_number(l, SW_OP_ADD, var, lw_real(l, "eps")));
-  struct tensor y = lw_binary(l, SW_OP_MUL, d, r);
+  bool moments_read = lw_wanted(l, 1) || lw_wanted(l, 2);
+  if (!moments_read && suits_exx2(l, x)) {
+    set_in_shape(l, layer_norm(l, x, n, lw_real(l, "eps")));
+    return;
+  }
+  struct standard s = standardise(l, x, 1u << (x.rank - 1));
+  struct tensor y = s.y;
   if (lw_given(l, "weight"))
     y = lw_binary(l, SW_OP_MUL, y, optional(l, "weight", t, 1, n));
   if (lw_given(l, "bias"))
@@ -138,7 +169,7 @@ void lw_op_native_layer_norm(struct lower *l, int unused)
   set_in_shape(l, y);
   for (int k = 1; k <= 2; k++) {
     const struct sw_value *v = lw_value(l, k);
-    struct tensor m = k == 1 ? mean : r;
+    struct tensor m = k == 1 ? s.mean : s.rstd;
     if (v && lw_wanted(l, k))
       lw_set(l, k, lw_reshape(l, lw_cast(l, m, v->dtype), v->rank, v->size));
   }
@@ -174,14 +205,56 @@ static struct tensor per_channel(struct tensor v, int rank)
   return v;
 }
 
-/* Folds the statistics into one factor and one shift per channel, both [C]:
+/* y times the weight and plus the bias of its channel, where there are some. */
+static struct tensor affine_per_channel(struct lower *l, struct tensor y, const struct sw_arg *weight, const struct sw_arg *bias)
+{
+  if (weight && weight->kind == SW_ARG_VALUE)
+    y = lw_binary(l, SW_OP_MUL, y, per_channel(lw_argument(l, weight, y.dtype), y.rank));
+  if (bias && bias->kind == SW_ARG_VALUE)
+    y = lw_binary(l, SW_OP_ADD, y, per_channel(lw_argument(l, bias, y.dtype), y.rank));
+  return y;
+}
+
+/* Result 0 is y; the statistics, the other results, are made by nobody. */
+static void set_first_only(struct lower *l, struct tensor y)
+{
+  for (int k = 1; k < lw_node(l)->n_results; k++)
+    if (lw_wanted(l, k)) {
+      lw_refuse(l, "use the first result only", "the statistics of this norm as results");
+      return;
+    }
+  set_in_shape(l, y);
+}
+
+/* The statistics of the batch itself, over all dims but the channels. x is seen as [N, C, rest]. */
+static void batch_statistics(struct lower *l)
+{
+  struct tensor x = lw_argument(l, &lw_node(l)->args[0], lw_result_dtype(l, 0));
+  if (!lw_known(x)) {
+    lw_set(l, 0, x);
+    return;
+  }
+  int64_t size[] = {x.size[0], x.size[1], 1};
+  for (int d = 2; d < x.rank; d++)
+    size[2] *= x.size[d];
+  /* the dims of size 1 stay out: one sample is an instance norm, a batch of vectors has no rest */
+  uint32_t dims = (size[0] > 1 ? 1u : 0) | (size[2] > 1 || size[0] == 1 ? 4u : 0);
+  struct tensor y = standardise(l, lw_reshape(l, x, 3, size), dims).y;
+  set_first_only(l, affine_per_channel(l, lw_reshape(l, y, x.rank, x.size), lw_arg(l, "weight"), lw_arg(l, "bias")));
+}
+
+/* Folds the kept statistics into one factor and one shift per channel, both [C]:
  * y = x * (w / sqrt(var + eps)) + (b - mean * w / sqrt(var + eps)) */
 void lw_op_batch_norm(struct lower *l, int unused)
 {
   (void)unused;
   enum sw_dtype t = lw_result_dtype(l, 0);
+  if (!lw_given(l, "running_mean")) {
+    batch_statistics(l);
+    return;
+  }
   if (lw_given(l, "training") && lw_bool(l, "training")) {
-    lw_refuse(l, "export the model in eval mode", "batch norm in training mode");
+    lw_refuse(l, "export the model in eval mode", "batch norm in training mode writes its running statistics");
     return;
   }
   struct tensor x = lw_argument(l, lw_arg(l, "input"), t);
@@ -198,38 +271,36 @@ void lw_op_batch_norm(struct lower *l, int unused)
   lw_set(l, 0, lw_binary(l, SW_OP_ADD, y, per_channel(shift, x.rank)));
 }
 
-/* x seen as [N, groups, rest]: centred and scaled over the rest, then weight and bias per channel. groups 0: one group
- * a channel (instance norm). */
-void lw_op_group_norm(struct lower *l, int instance)
+/* x seen as [N, groups, C / groups, ..]: centred and scaled over the rest, then weight and bias per channel. Instance norm: one
+ * group a channel; a batch norm of statistics of its own is one where the samples were made channels (operand.c). */
+void lw_op_group_norm(struct lower *l, int kind)
 {
-  enum sw_dtype t = lw_result_dtype(l, 0);
-  struct tensor x = lw_argument(l, &lw_node(l)->args[0], t);
+  struct sw_arg of = lw_node(l)->args[0], weight = *lw_arg(l, "weight"), bias = *lw_arg(l, "bias");
+  struct lw_instances found;
+  if (kind != LW_GROUPS && l->best && lw_find_instances(l, lw_node(l), &found)) {
+    of.value = found.x;
+    weight.value = found.weight < 0 ? weight.value : found.weight;
+    bias.value = found.bias < 0 ? bias.value : found.bias;
+  } else if (kind == LW_BATCH) {
+    batch_statistics(l);
+    return;
+  }
+  struct tensor x = lw_argument(l, &of, lw_result_dtype(l, 0));
   if (!lw_known(x)) {
     lw_set(l, 0, x);
     return;
   }
-  if (instance && lw_given(l, "use_input_stats") && !lw_bool(l, "use_input_stats")) {
+  if (kind == LW_INSTANCES && lw_given(l, "use_input_stats") && !lw_bool(l, "use_input_stats")) {
     lw_op_batch_norm(l, 0);
     return;
   }
   const char *name = lw_given(l, "num_groups") ? "num_groups" : "group";
-  int64_t groups = instance ? x.size[1] : lw_int(l, name), rest = 1;
-  for (int d = 1; d < x.rank; d++)
-    rest *= x.size[d];
-  int64_t size[] = {x.size[0], groups, rest / groups};
-  struct tensor g = lw_reshape(l, x, 3, size);
-  struct tensor d = lw_binary(l, SW_OP_SUB, g, lw_reduce(l, SW_OP_MEAN, g, 4, true));
-  struct tensor var = lw_reduce(l, SW_OP_MEAN, lw_binary(l, SW_OP_MUL, d, d), 4, true);
-  struct tensor r = lw_unary(l, SW_OP_RSQRT, lw_binary_number(l, SW_OP_ADD, var, lw_real(l, "eps")));
-  struct tensor y = lw_reshape(l, lw_binary(l, SW_OP_MUL, d, r), x.rank, x.size);
-  if (lw_given(l, "weight"))
-    y = lw_binary(l, SW_OP_MUL, y, per_channel(lw_argument(l, lw_arg(l, "weight"), t), x.rank));
-  if (lw_given(l, "bias"))
-    y = lw_binary(l, SW_OP_ADD, y, per_channel(lw_argument(l, lw_arg(l, "bias"), t), x.rank));
-  for (int k = 1; k < lw_node(l)->n_results; k++)
-    if (lw_wanted(l, k)) {
-      lw_refuse(l, "use the first result only", "the statistics of this norm as results");
-      return;
-    }
-  lw_set(l, 0, y);
+  int64_t groups = kind != LW_GROUPS ? x.size[1] : lw_int(l, name), size[SW_MAX_RANK] = {x.size[0], groups, x.size[1] / groups};
+  uint32_t dims = size[2] > 1 || x.rank == 2 ? 4 : 0;
+  for (int d = 2; d < x.rank; d++) {
+    size[d + 1] = x.size[d];
+    dims |= x.size[d] > 1 || dims == 0 ? 2u << d : 0;
+  }
+  struct tensor y = standardise(l, lw_reshape(l, x, x.rank + 1, size), dims).y;
+  set_first_only(l, affine_per_channel(l, lw_reshape(l, y, x.rank, x.size), &weight, &bias));
 }

@@ -53,11 +53,6 @@ static enum sw_dtype result_type(struct lower *l, int n, const struct sw_arg *co
   return r;
 }
 
-static bool computes(enum sw_dtype t)
-{
-  return t == SW_F16 || t == SW_BF16 || t == SW_F32;
-}
-
 struct tensor lw_argument(struct lower *l, const struct sw_arg *a, enum sw_dtype dtype)
 {
   if (!lw_is_tensor(l, a)) {
@@ -76,8 +71,7 @@ static struct tensor argument(struct lower *l, const char *name, enum sw_dtype d
   return lw_argument(l, lw_arg(l, name), dtype);
 }
 
-/* The argument as a whole tensor: the reference spreads numbers over a tensor first. */
-static struct tensor spread(struct lower *l, struct tensor scalar, struct tensor like)
+struct tensor lw_spread(struct lower *l, struct tensor scalar, struct tensor like)
 {
   if (l->best || !lw_known(scalar) || !lw_known(like))
     return scalar;
@@ -95,7 +89,7 @@ static void set0(struct lower *l, struct tensor t)
 void lw_op_unary(struct lower *l, int op)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
-  if (!computes(t)) {
+  if (!lw_computes(t)) {
     lw_host(l, 0);
     return;
   }
@@ -111,12 +105,12 @@ static struct tensor self(struct lower *l)
 void lw_op_formula(struct lower *l, int which)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
-  if (!computes(t) && t != SW_BOOL) {
+  if (!lw_computes(t) && t != SW_BOOL) {
     lw_host(l, 0);
     return;
   }
   struct tensor x = which == LW_ISNAN || which == LW_ISINF ? lw_tensor(l, "self") : self(l), y;
-  if ((which == LW_ISNAN || which == LW_ISINF) && !computes(lw_lanes(l, x)) && lw_known(x)) {
+  if ((which == LW_ISNAN || which == LW_ISINF) && !lw_computes(lw_lanes(l, x)) && lw_known(x)) {
     lw_host(l, 0);
     return;
   }
@@ -230,7 +224,7 @@ void lw_op_leaky_relu(struct lower *l, int which)
 void lw_op_clamp(struct lower *l, int which)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
-  if (!computes(t)) {
+  if (!lw_computes(t)) {
     lw_host(l, 0);
     return;
   }
@@ -263,7 +257,7 @@ void lw_op_pow(struct lower *l, int unused)
   double e = lw_real(l, "exponent");
   enum sw_dtype t = lw_result_dtype(l, 0);
   bool whole = e == floor(e) && fabs(e) < 32;
-  if (!computes(t) || !(whole || fabs(e) == 0.5)) {
+  if (!lw_computes(t) || !(whole || fabs(e) == 0.5)) {
     lw_host(l, 0);
     return;
   }
@@ -297,7 +291,7 @@ static struct tensor scaled(struct lower *l, struct tensor y, double alpha)
 {
   if (alpha == 1 || !lw_known(y))
     return y;
-  return lw_binary(l, SW_OP_MUL, y, spread(l, lw_scalar(l, alpha, y.dtype), y));
+  return lw_binary(l, SW_OP_MUL, y, lw_spread(l, lw_scalar(l, alpha, y.dtype), y));
 }
 
 /* The reference's integers (ops.md 1.6): to float32 on the host, the op on the device, back on the host. */
@@ -351,12 +345,12 @@ static bool is_full_of(struct lower *l, const struct sw_arg *a, double number)
   return n > 0;
 }
 
-/* x + 0, x - 0, x * 1 and x / 1 with a whole tensor of zeros or ones are x to the reference. */
+/* x + 0, x - 0, x * 1 and x / 1 with a whole tensor of zeros or ones are x; a zero keeps its sign. */
 static bool is_nothing(struct lower *l, enum sw_device_op op)
 {
   const struct sw_node *n = lw_node(l);
   bool sum = op == SW_OP_ADD || op == SW_OP_SUB;
-  if (l->best || (!sum && op != SW_OP_MUL && op != SW_OP_DIV) || (lw_given(l, "alpha") && lw_real(l, "alpha") != 1))
+  if ((!sum && op != SW_OP_MUL && op != SW_OP_DIV) || (lw_given(l, "alpha") && lw_real(l, "alpha") != 1))
     return false;
   for (int k = op == SW_OP_ADD || op == SW_OP_MUL ? 0 : 1; k < 2; k++) {
     const struct sw_arg *x = &n->args[1 - k];
@@ -386,7 +380,7 @@ void lw_op_binary(struct lower *l, int op)
     run_int64(l, (enum sw_device_op)op);
     return;
   }
-  if (!computes(t)) {
+  if (!lw_computes(t)) {
     lw_host(l, 0);
     return;
   }
@@ -405,7 +399,7 @@ void lw_op_rsub(struct lower *l, int unused)
 {
   (void)unused;
   enum sw_dtype t = lw_result_dtype(l, 0);
-  if (!computes(t)) {
+  if (!lw_computes(t)) {
     lw_host(l, 0);
     return;
   }
@@ -420,8 +414,9 @@ void lw_op_div_mode(struct lower *l, int unused)
   (void)unused;
   enum sw_dtype t = lw_result_dtype(l, 0);
   const struct sw_arg *mode = lw_arg(l, "rounding_mode");
+  bool floors = mode->kind == SW_ARG_STR || !strcmp(lw_node(l)->target, "aten.floor_divide.default");
   bool trunc = mode->kind == SW_ARG_STR && mode->s[0] == 't';
-  if (!computes(t) || trunc) {
+  if (!lw_computes(t) || trunc) {
     lw_host(l, 0);
     return;
   }
@@ -429,14 +424,14 @@ void lw_op_div_mode(struct lower *l, int unused)
   in[0] = argument(l, "self", t);
   in[1] = argument(l, "other", t);
   struct tensor q = lw_pointwise(l, SW_OP_DIV, t, 2, in);
-  lw_set(l, 0, mode->kind == SW_ARG_STR ? lw_unary(l, SW_OP_FLOOR, q) : q);
+  lw_set(l, 0, floors ? lw_unary(l, SW_OP_FLOOR, q) : q);
 }
 
 void lw_op_compare(struct lower *l, int op)
 {
   const struct sw_arg *args[] = {lw_arg(l, "self"), lw_arg(l, "other")};
   enum sw_dtype t = result_type(l, 2, args);
-  if (!computes(t) && t != SW_BOOL) {
+  if (!lw_computes(t) && t != SW_BOOL) {
     lw_host(l, 0);
     return;
   }
@@ -444,114 +439,33 @@ void lw_op_compare(struct lower *l, int op)
   lw_set(l, 0, lw_binary(l, (enum sw_device_op)op, a, b));
 }
 
-/* -- logic: bool is 0 or 1 in fp16 lanes -- */
-
-static struct tensor truth(struct lower *l, struct tensor x)
-{
-  return lw_known(x) && x.dtype != SW_BOOL ? lw_binary_number(l, SW_OP_NE, x, 0) : x;
-}
-
-static bool is_logic(struct lower *l, const struct sw_arg *a)
-{
-  if (!lw_is_tensor(l, a))
-    return true;
-  enum sw_dtype t = lw_dtype_of_value(l, a->value);
-  return t == SW_BOOL || computes(t) || lw_constant_elements(l, a->value);
-}
-
-static struct tensor logic_argument(struct lower *l, const struct sw_arg *a)
-{
-  if (!lw_is_tensor(l, a) || lw_constant_elements(l, a->value))
-    return lw_argument(l, a, SW_BOOL);
-  return truth(l, lw_tensor_of(l, a));
-}
-
-void lw_op_logic(struct lower *l, int op)
-{
-  const struct sw_arg *a = lw_arg(l, "self"), *b = lw_arg(l, "other");
-  if (lw_result_dtype(l, 0) != SW_BOOL || !is_logic(l, a) || !is_logic(l, b)) {
-    lw_host(l, 0);
-    return;
-  }
-  struct tensor in[2];
-  in[0] = logic_argument(l, a);
-  in[1] = logic_argument(l, b);
-  lw_set(l, 0, lw_pointwise(l, (enum sw_device_op)op, SW_BOOL, 2, in));
-}
-
-void lw_op_not(struct lower *l, int unused)
-{
-  (void)unused;
-  const struct sw_arg *a = lw_arg(l, "self");
-  if (lw_result_dtype(l, 0) != SW_BOOL || !is_logic(l, a)) {
-    lw_host(l, 0);
-    return;
-  }
-  struct tensor x = lw_tensor_of(l, a);
-  if (!l->best && lw_known(x) && x.dtype == SW_BOOL) /* x != x is false everywhere */
-    lw_set(l, 0, lw_binary(l, SW_OP_EQ, x, lw_binary(l, SW_OP_NE, x, x)));
-  else
-    lw_set(l, 0, lw_binary_number(l, SW_OP_EQ, x, 0));
-}
-
-/* -- choice -- */
-
-void lw_op_where(struct lower *l, int unused)
-{
-  (void)unused;
-  enum sw_dtype t = lw_result_dtype(l, 0);
-  const struct sw_arg *a = lw_arg(l, "self"), *b = lw_arg(l, "other");
-  if (t == SW_BOOL) { /* c a + (not c) b, on bools */
-    struct tensor c = truth(l, lw_tensor(l, "condition"));
-    struct tensor x = lw_binary(l, SW_OP_MUL, c, lw_argument(l, a, t));
-    struct tensor y = lw_binary(l, SW_OP_GT, lw_argument(l, b, t), c);
-    lw_set(l, 0, lw_binary(l, SW_OP_MAXIMUM, x, y));
-    return;
-  }
-  if (!computes(t)) {
-    lw_host(l, 0);
-    return;
-  }
-  struct tensor c = truth(l, lw_tensor(l, "condition"));
-  struct tensor x = lw_argument(l, a, t), y = lw_argument(l, b, t);
-  if (!lw_is_tensor(l, a))
-    x = spread(l, x, lw_is_tensor(l, b) ? y : c);
-  if (!lw_is_tensor(l, b))
-    y = spread(l, y, lw_is_tensor(l, a) ? x : c);
-  lw_set(l, 0, lw_where(l, c, x, y));
-}
-
-void lw_op_masked_fill(struct lower *l, int unused)
-{
-  (void)unused;
-  enum sw_dtype t = lw_result_dtype(l, 0);
-  if (!computes(t)) {
-    lw_host(l, 0);
-    return;
-  }
-  struct tensor x = argument(l, "self", t), v = argument(l, "value", t);
-  if (!lw_is_tensor(l, lw_arg(l, "value")))
-    v = spread(l, v, x);
-  lw_set(l, 0, lw_where(l, truth(l, lw_tensor(l, "mask")), v, x));
-}
-
+/* self + value * tensor1 * tensor2, in PyTorch's order; the reference multiplies by value last. */
 void lw_op_addcmul(struct lower *l, int op)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
   struct tensor a = argument(l, "tensor1", t), b = argument(l, "tensor2", t);
-  struct tensor p = lw_binary(l, (enum sw_device_op)op, a, b);
   double value = lw_real(l, "value");
-  if (value != 1)
+  bool first = value != 1 && l->best;
+  if (first)
+    a = lw_binary_number(l, SW_OP_MUL, a, value);
+  struct tensor p = lw_binary(l, (enum sw_device_op)op, a, b);
+  if (value != 1 && !first)
     p = lw_binary_number(l, SW_OP_MUL, p, value);
   lw_set(l, 0, lw_binary(l, SW_OP_ADD, argument(l, "self", t), p));
 }
 
+/* w (b - a) + a; from w = 0.5 on (w - 1) (b - a) + b, which gives b for w = 1 (where w is a number, profile best). */
 void lw_op_lerp(struct lower *l, int unused)
 {
   (void)unused;
   enum sw_dtype t = lw_result_dtype(l, 0);
-  struct tensor a = argument(l, "self", t);
-  struct tensor d = lw_binary(l, SW_OP_SUB, argument(l, "end", t), a);
-  d = lw_binary(l, SW_OP_MUL, d, argument(l, "weight", t));
-  lw_set(l, 0, lw_binary(l, SW_OP_ADD, a, d));
+  struct tensor a = argument(l, "self", t), b = argument(l, "end", t);
+  const struct sw_arg *arg = lw_arg(l, "weight");
+  bool near = l->best && !lw_is_tensor(l, arg) && fabs(lw_real(l, "weight")) >= 0.5;
+  struct tensor d = lw_binary(l, SW_OP_SUB, b, a);
+  struct tensor w = near ? lw_scalar(l, lw_real(l, "weight") - 1, t) : lw_argument(l, arg, t);
+  if (l->best)
+    lw_set(l, 0, lw_binary(l, SW_OP_ADD, lw_binary(l, SW_OP_MUL, w, d), near ? b : a));
+  else
+    lw_set(l, 0, lw_binary(l, SW_OP_ADD, a, lw_binary(l, SW_OP_MUL, d, w)));
 }

@@ -228,10 +228,14 @@ struct sw_program {
   SW_VEC(struct sw_step) steps; /* execution order of all ops and host steps */
   SW_VEC(struct sw_program_output) outputs;
   int n_loops; /* counted loops there are: numbers below this one */
+  const struct sw_machine *machine; /* what times are reckoned with (compiler/layout/machine.h); NULL: the built-in one */
 };
 
 /* Elements of the host tensor. */
 int64_t sw_storage_elements(const struct sw_storage *s);
+
+/* number[s] for s in every access, view and output; the list of storages is the caller's. */
+void sw_renumber_storages(struct sw_program *p, const int *number);
 
 /* How often an op runs: the product of the counts around it. */
 int64_t sw_op_turns(const struct sw_op *op);

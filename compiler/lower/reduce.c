@@ -13,16 +13,11 @@ uint32_t lw_dims(struct lower *l, const char *name, int rank)
   return n ? mask : (1u << rank) - 1;
 }
 
-static bool computes(enum sw_dtype t)
-{
-  return t == SW_F16 || t == SW_BF16 || t == SW_F32;
-}
-
 /* The operand in the dtype of the result; integers and bools accumulate in int64, which the device has not. */
 static bool operand(struct lower *l, struct tensor *x)
 {
   enum sw_dtype t = lw_result_dtype(l, 0);
-  if (!computes(t)) {
+  if (!lw_computes(t)) {
     lw_host(l, 0);
     return false;
   }
@@ -63,7 +58,7 @@ void lw_op_max_dim(struct lower *l, int op)
 {
   struct tensor x;
   bool positions = lw_wanted(l, 1);
-  if (positions && (l->best || !computes(lw_result_dtype(l, 0)))) {
+  if (positions && (l->best || !lw_computes(lw_result_dtype(l, 0)))) {
     lw_host(l, 0);
     return;
   }
@@ -92,7 +87,7 @@ void lw_op_any(struct lower *l, int op)
     lw_set(l, 0, x);
     return;
   }
-  if (x.dtype != SW_BOOL && !computes(x.dtype)) {
+  if (x.dtype != SW_BOOL && !lw_computes(x.dtype)) {
     lw_host(l, 0);
     return;
   }
@@ -132,43 +127,53 @@ void lw_op_moments(struct lower *l, int which)
   lw_set(l, 1, mean);
 }
 
-void lw_op_norm(struct lower *l, int unused)
+/* The device's log takes fp16 only. */
+static struct tensor logsumexp_by_host(struct lower *l, struct tensor x, uint32_t dims, bool keepdim)
 {
-  (void)unused;
-  struct tensor x;
-  double p = lw_given(l, "ord") ? lw_real(l, "ord") : 2;
-  if (p != 2 && p != 1 && !isinf(p)) {
-    lw_refuse(l, "use ord 1, 2 or inf", "a norm of order %g", p);
-    return;
-  }
-  if (!operand(l, &x))
-    return;
-  uint32_t dims = lw_dims(l, "dim", x.rank);
-  bool keepdim = lw_bool(l, "keepdim");
-  if (p == 2)
-    x = lw_unary(l, SW_OP_SQRT, lw_reduce(l, SW_OP_SUM, lw_binary(l, SW_OP_MUL, x, x), dims, keepdim));
-  else
-    x = lw_reduce(l, p == 1 ? SW_OP_SUM : p > 0 ? SW_OP_MAX : SW_OP_MIN, lw_unary(l, SW_OP_ABS, x), dims, keepdim);
-  lw_set(l, 0, x);
+  struct tensor out = x;
+  struct sw_host_arg list = {.kind = SW_HOST_LIST, .list = SW_NEW_N(l->arena, struct sw_host_arg, x.rank)};
+  for (int d = 0; d < x.rank; d++)
+    if (dims >> d & 1) {
+      list.list[list.n_list++] = (struct sw_host_arg){.kind = SW_HOST_LITERAL, .literal = {.kind = SW_ARG_INT, .i = d}};
+      out.size[d] = 1;
+    }
+  for (int d = x.rank - 1; d >= 0 && !keepdim; d--)
+    if (dims >> d & 1)
+      out = lw_squeeze(out, d);
+  out = lw_new(l, x.dtype, out.rank, out.size, NULL);
+  struct sw_host_step h = {.name = lw_node(l)->name, .target = "aten.logsumexp.default", .node = l->node, .why = lw_why_half_only};
+  *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){.kind = SW_HOST_VIEW, .view = lw_view_of(x)};
+  *SW_PUSH(l->arena, &h.args) = list;
+  *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){.kind = SW_HOST_LITERAL, .literal = {.kind = SW_ARG_BOOL, .i = keepdim}};
+  *SW_PUSH(l->arena, &h.results) = lw_view_of(out);
+  lw_add_host_step(l, h);
+  return out;
 }
 
-/* log(sum(exp(x - m))) + m */
-void lw_op_logsumexp(struct lower *l, int unused)
+/* log(sum(exp(x - m))) + m. An infinite maximum is made the largest number, so that x - m is no nan: of a row of -inf, -inf
+ * comes out, as from PyTorch, and inf of one that holds inf. */
+struct tensor lw_logsumexp(struct lower *l, struct tensor x, uint32_t dims, bool keepdim)
 {
-  (void)unused;
-  struct tensor x;
-  if (!operand(l, &x))
-    return;
-  uint32_t dims = lw_dims(l, "dim", x.rank);
-  bool keepdim = lw_bool(l, "keepdim");
+  if (!lw_known(x) || x.dtype == SW_F32)
+    return lw_known(x) ? logsumexp_by_host(l, x, dims, keepdim) : x;
   struct tensor m = lw_reduce(l, SW_OP_MAX, x, dims, true);
+  if (x.dtype == SW_F16) /* clip's bounds; bf16 has larger numbers */
+    m = lw_clip(l, m, -65504, 65504);
   struct tensor e = lw_unary(l, SW_OP_EXP, lw_binary(l, SW_OP_SUB, x, m));
   struct tensor s = lw_unary(l, SW_OP_LOG, lw_reduce(l, SW_OP_SUM, e, dims, true));
   s = lw_binary(l, SW_OP_ADD, s, m);
   for (int d = x.rank - 1; d >= 0 && !keepdim; d--)
     if (dims >> d & 1)
       s = lw_squeeze(s, d);
-  lw_set(l, 0, s);
+  return s;
+}
+
+void lw_op_logsumexp(struct lower *l, int unused)
+{
+  (void)unused;
+  struct tensor x;
+  if (operand(l, &x))
+    lw_set(l, 0, lw_logsumexp(l, x, lw_dims(l, "dim", x.rank), lw_bool(l, "keepdim")));
 }
 
 /* One search: k values along dim, or their positions. */
@@ -198,7 +203,8 @@ void lw_op_topk(struct lower *l, int unused)
   struct tensor x = lw_tensor(l, "self");
   int dim = lw_dim(lw_int(l, "dim"), x.rank);
   bool read = lw_wanted(l, 1), exact = lw_known(x) && x.size[dim] <= 1024;
-  if (!lw_bool(l, "largest") || k > 128 || (read && (l->best || !exact)) || !computes(x.dtype)) {
+  bool only_one = lw_known(x) && (x.rank == 0 || x.size[dim] == 1); /* no loop to search along */
+  if (!lw_bool(l, "largest") || k > 128 || (read && (l->best || !exact || only_one)) || !lw_computes(x.dtype)) {
     lw_host(l, 0);
     return;
   }
@@ -207,7 +213,7 @@ void lw_op_topk(struct lower *l, int unused)
     return;
   }
   if (lw_wanted(l, 0))
-    lw_set(l, 0, search(l, SW_OP_TOPKVALUE, x, dim, v->size));
+    lw_set(l, 0, only_one && k == 1 ? lw_clone(l, x) : search(l, SW_OP_TOPKVALUE, x, dim, v->size));
   if (read)
     lw_set(l, 1, lw_host_cast(l, search(l, SW_OP_TOPKINDEX, x, dim, v->size), positions->dtype));
 }

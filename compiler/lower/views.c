@@ -303,11 +303,13 @@ void lw_op_select(struct lower *l, int unused)
   lw_set(l, 0, lw_select(x, dim, index < 0 && lw_known(x) ? index + x.size[dim] : index));
 }
 
-/* split, chunk, unbind: pieces one behind the other; their sizes are those of the results. */
-void lw_op_split(struct lower *l, int unbind)
+/* split, chunk, unbind and their like: pieces one behind the other; their sizes are those of the results. Those with a
+ * dim in their name cut rows, columns or what is behind them. */
+void lw_op_split(struct lower *l, int which)
 {
   struct tensor x = lw_tensor(l, "self");
-  int dim = lw_dim(lw_int(l, "dim"), x.rank);
+  bool unbind = which == LW_UNBIND;
+  int dim = which == LW_HSPLIT ? x.rank > 1 : which == LW_VSPLIT ? 0 : which == LW_DSPLIT ? 2 : lw_dim(lw_int(l, "dim"), x.rank);
   const struct sw_node *n = lw_node(l);
   int64_t at = 0;
   for (int r = 0; r < n->n_results; r++) {
@@ -325,23 +327,30 @@ void lw_op_split(struct lower *l, int unbind)
   }
 }
 
-void lw_op_diagonal(struct lower *l, int unused)
+/* A view whose dims walk over the same elements (windows that overlap) as a tensor of its own: no layout has an element in
+ * two places. The shorter of two such dims is copied step by step, outermost in memory. 5 elements as windows of 3, strides
+ * 1 and 1: three copies of 3 elements. */
+struct tensor lw_apart(struct lower *l, struct tensor t)
 {
-  (void)unused;
-  struct tensor x = lw_tensor(l, "self");
-  if (!lw_known(x)) {
-    lw_set(l, 0, x);
-    return;
-  }
-  int a = lw_dim(lw_int(l, "dim1"), x.rank), b = lw_dim(lw_int(l, "dim2"), x.rank);
-  int64_t offset = lw_int(l, "offset"), step = x.stride[a] + x.stride[b];
-  const struct sw_value *v = lw_value(l, 0);
-  x.offset += offset >= 0 ? offset * x.stride[b] : -offset * x.stride[a];
-  x = lw_squeeze(lw_squeeze(x, a > b ? a : b), a > b ? b : a);
-  x = lw_unsqueeze(x, x.rank);
-  x.size[x.rank - 1] = v->size[v->rank - 1];
-  x.stride[x.rank - 1] = step;
-  lw_set(l, 0, x);
+  for (int a = 0; lw_known(t) && a < t.rank; a++)
+    for (int b = 0; b < t.rank; b++) {
+      bool crosses = a != b && t.size[a] > 1 && t.size[b] > 1 && t.stride[b] > 0 && t.stride[a] >= t.stride[b] &&
+                     (t.size[b] - 1) * t.stride[b] >= t.stride[a];
+      if (!crosses)
+        continue;
+      int d = t.size[a] < t.size[b] ? a : b, order[SW_MAX_RANK];
+      int64_t size[SW_MAX_RANK] = {t.size[d]};
+      for (int k = 0; k < t.rank; k++) {
+        if (k != d)
+          size[k < d ? k + 1 : k] = t.size[k];
+        order[k] = k == d ? 0 : k < d ? k + 1 : k;
+      }
+      struct tensor out = lw_new(l, t.dtype, t.rank, size, NULL);
+      for (int64_t i = 0; i < t.size[d] && !l->failed; i++)
+        lw_write(l, lw_select(out, 0, i), lw_apart(l, lw_select(t, d, i)));
+      return l->failed ? lw_unknown() : lw_permute(out, order);
+    }
+  return t;
 }
 
 void lw_op_unfold(struct lower *l, int unused)
@@ -356,6 +365,8 @@ void lw_op_unfold(struct lower *l, int unused)
     x = lw_unsqueeze(x, x.rank);
     x.size[x.rank - 1] = size;
     x.stride[x.rank - 1] = stride;
+    if (l->best && !l->values[l->values[lw_node(l)->results[0]].root].mutated)
+      x = lw_apart(l, x);
   }
   lw_set(l, 0, x);
 }
@@ -391,5 +402,5 @@ void lw_op_as_strided(struct lower *l, int unused)
   if (last >= sw_storage_elements(&l->program->storages.v[x.storage]))
     lw_refuse(l, "use slice, permute or view instead", "the view reaches element %lld, behind the tensor", (long long)last);
   else
-    lw_set(l, 0, t);
+    lw_set(l, 0, l->best && !l->values[l->values[lw_node(l)->results[0]].root].mutated ? lw_apart(l, t) : t);
 }

@@ -5,9 +5,9 @@
  * result is filled with the neutral element in front of the loop, a turn reduces its tile into a buffer of its own, and
  * a third op combines the two.
  *
- * What comes from outside a loop or leaves it is read and written tile by tile where it lies. The reference copies it
- * into a buffer of one tile first, in every loop, and out of one at its end; profile torch-spyre does the same. */
-#include "compiler/plan/given_tiles.h"
+ * What comes from outside a loop or leaves it is read and written tile by tile where it lies, but in profile torch-spyre
+ * (tile_copies.c). */
+#include "compiler/plan/apply_tiles.h"
 
 #include "base/options.h"
 
@@ -15,41 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-/* How a storage is touched within loops that are around all ops which touch it. */
-struct local {
-  bool seen, outside;
-  int writer;               /* first op that touches it, if it writes */
-  int n_writers;
-  int n;                    /* loops whose turns find it new, from the outside in */
-  int loop[SW_MAX_LEVELS], dim[SW_MAX_LEVELS];
-  int64_t count[SW_MAX_LEVELS];
-};
-
-/* A copy of a tile that later ops of the same loops may read too. */
-struct read_copy {
-  int storage, copy, reader;
-};
-
-struct applier {
-  struct sw_tiling *t;
-  struct sw_arena *arena;
-  struct local *local; /* by storage, those that were there */
-  const struct sw_op *old_op;           /* ops and storages before anything became shorter */
-  const struct sw_storage *old_storage;
-  const struct sw_op *whole;            /* and ops with shorter buffers, but not in tiles yet */
-  int *tile_of;        /* by storage: the buffer of one tile that these loops have instead, -1 */
-  int *tile_writer;    /* and the op that writes it */
-  int *written_in;     /* by storage: outermost loop that writes it, the last one so far */
-  int n_storages;
-  int group;           /* outermost loop at hand, -1 */
-  SW_VEC(struct sw_step) steps;
-  int opened[SW_MAX_LEVELS];     /* by depth: number of the loop, and the place of its first step */
-  int first_step[SW_MAX_LEVELS];
-  int depth;
-  SW_VEC(struct read_copy) copies;
-};
-
-static enum sw_rc refuse(const struct applier *a, const struct sw_op *op, int storage, const char *text)
+static enum sw_rc refuse(const struct sw_applier *a, const struct sw_op *op, int storage, const char *text)
 {
   const char *name = a->t->p->storages.v[storage].name;
   struct sw_fault *f = sw_fault(a->t->job, SW_UNSUPPORTED, "option tile: %s %s", name, text);
@@ -86,13 +52,13 @@ static int first_reduction(const struct sw_op *op, const struct sw_nest *nest)
   return v;
 }
 
-static void see(struct applier *a, int index, int k)
+static void see(struct sw_applier *a, int index, int k)
 {
   struct sw_op *op = &a->t->p->ops.v[index];
   const struct sw_access *x = sw_operand(op, k);
   const struct sw_nest *nest = &a->t->nest[index];
   const struct sw_storage *s = &a->t->p->storages.v[x->storage];
-  struct local *at = &a->local[x->storage];
+  struct sw_tile_local *at = &a->local[x->storage];
   int n = k == op->n_in ? first_reduction(op, nest) : nest->n, same = 0;
   at->n_writers += k == op->n_in;
   if (!at->seen) {
@@ -111,7 +77,7 @@ static void see(struct applier *a, int index, int k)
   at->n = is_plain(s, op, x) ? same : 0;
 }
 
-static void find_locals(struct applier *a)
+static void find_locals(struct sw_applier *a)
 {
   struct sw_program *p = a->t->p;
   for (int i = 0; i < a->t->steps.n; i++) {
@@ -126,7 +92,7 @@ static void find_locals(struct applier *a)
       a->local[s].n = 0;
 }
 
-static void mark_host(struct applier *a, const struct sw_host_arg *args, int n)
+static void mark_host(struct sw_applier *a, const struct sw_host_arg *args, int n)
 {
   for (int i = 0; i < n; i++) {
     if (args[i].kind == SW_HOST_VIEW)
@@ -135,7 +101,7 @@ static void mark_host(struct applier *a, const struct sw_host_arg *args, int n)
   }
 }
 
-static void find_outside(struct applier *a)
+static void find_outside(struct sw_applier *a)
 {
   const struct sw_program *p = a->t->p;
   for (int h = 0; h < p->host_steps.n; h++) {
@@ -151,8 +117,7 @@ static void find_outside(struct applier *a)
 
 /* -- accesses -- */
 
-/* The access of a shorter buffer instead of the whole one. */
-static void walk_shorter(const struct sw_storage *whole, const struct sw_storage *shorter, const struct sw_op *op,
+void sw_tiles__walk_shorter(const struct sw_storage *whole, const struct sw_storage *shorter, const struct sw_op *op,
                          struct sw_access *x)
 {
   for (int l = 0; l < op->n_loops; l++) {
@@ -171,9 +136,7 @@ static int64_t extent(const struct sw_op *op, const struct sw_nest *nest, int de
   return n;
 }
 
-/* The op in the first `n` of its loops: ranges of a tile, accesses that move. `op` has the whole ranges; a buffer that
- * is as short as a tile does not move. */
-static struct sw_op in_tiles(const struct applier *a, const struct sw_op *op, const struct sw_nest *nest, int n)
+struct sw_op sw_tiles__cut(const struct sw_applier *a, const struct sw_op *op, const struct sw_nest *nest, int n)
 {
   struct sw_op tile = *op;
   tile.n_levels = n;
@@ -184,7 +147,7 @@ static struct sw_op in_tiles(const struct applier *a, const struct sw_op *op, co
     tile.range[cut] /= count;
     for (int k = 0; k <= op->n_in; k++) {
       struct sw_access *x = sw_operand(&tile, k);
-      const struct local *own = x->storage < a->n_storages ? &a->local[x->storage] : NULL;
+      const struct sw_tile_local *own = x->storage < a->n_storages ? &a->local[x->storage] : NULL;
       bool stays = own && v < own->n;
       x->advance[v] = stays ? 0 : x->step[cut] * steps;
     }
@@ -192,8 +155,7 @@ static struct sw_op in_tiles(const struct applier *a, const struct sw_op *op, co
   return tile;
 }
 
-/* Loops whose tiles have one element are gone. */
-static void drop_single_loops(struct sw_op *op)
+void sw_tiles__drop_single_loops(struct sw_op *op)
 {
   int kept = 0, written = 0, rows = op->row_loop - 1;
   for (int l = 0; l < op->n_loops; l++) {
@@ -220,7 +182,7 @@ static void drop_single_loops(struct sw_op *op)
 
 /* -- new buffers and ops -- */
 
-static int add_buffer(struct applier *a, const struct sw_storage *like, const char *name)
+int sw_tiles__add_buffer(struct sw_applier *a, const struct sw_storage *like, const char *name)
 {
   struct sw_storage s = *like;
   s.name = name;
@@ -234,7 +196,7 @@ static int add_buffer(struct applier *a, const struct sw_storage *like, const ch
   return a->t->p->storages.n - 1;
 }
 
-static int add_scalar(struct applier *a, double value, enum sw_dtype dtype)
+static int add_scalar(struct sw_applier *a, double value, enum sw_dtype dtype)
 {
   struct sw_program *p = a->t->p;
   for (int s = 0; s < p->storages.n; s++)
@@ -249,14 +211,13 @@ static int add_scalar(struct applier *a, double value, enum sw_dtype dtype)
   return p->storages.n - 1;
 }
 
-static int push_op(struct applier *a, const struct sw_op *op)
+int sw_tiles__push_op(struct sw_applier *a, const struct sw_op *op)
 {
   *SW_PUSH(a->arena, &a->t->p->ops) = *op;
   return a->t->p->ops.n - 1;
 }
 
-/* The tile of what operand k walks, on its own; false when it has no such part. */
-static bool tile_of(const struct applier *a, int index, int k, struct sw_storage *out)
+bool sw_tiles__tile_of(const struct sw_applier *a, int index, int k, struct sw_storage *out)
 {
   struct sw_op old = a->old_op[index];
   const struct sw_nest *nest = &a->t->nest[index];
@@ -291,8 +252,7 @@ static const struct combination *combination_of(enum sw_device_op op)
   return NULL;
 }
 
-/* An op on the whole of what another one writes, without its inputs and what was reduced. */
-static struct sw_op like_result(const struct sw_op *op, const char *name)
+struct sw_op sw_tiles__like_result(const struct sw_op *op, const char *name)
 {
   struct sw_op more = {.name = name,
                        .n_loops = op->n_written,
@@ -307,7 +267,7 @@ static struct sw_op like_result(const struct sw_op *op, const char *name)
 }
 
 /* Puts a step in front of the loop of this depth. */
-static void push_before_loop(struct applier *a, int depth, int index)
+static void push_before_loop(struct sw_applier *a, int depth, int index)
 {
   int at = a->first_step[depth];
   *SW_PUSH(a->arena, &a->steps) = (struct sw_step){0};
@@ -317,13 +277,13 @@ static void push_before_loop(struct applier *a, int depth, int index)
     a->first_step[v]++;
 }
 
-static void push_step(struct applier *a, int index)
+void sw_tiles__push_step(struct sw_applier *a, int index)
 {
   *SW_PUSH(a->arena, &a->steps) = (struct sw_step){false, index};
 }
 
 /* Fill in front, combine behind; `op` writes the tile's own buffer afterwards. */
-static enum sw_rc accumulate(struct applier *a, int index, struct sw_op *op, struct sw_op *combine)
+static enum sw_rc accumulate(struct sw_applier *a, int index, struct sw_op *op, struct sw_op *combine)
 {
   struct sw_program *p = a->t->p;
   const struct sw_op *whole = &a->whole[index];
@@ -332,175 +292,34 @@ static enum sw_rc accumulate(struct applier *a, int index, struct sw_op *op, str
   struct sw_storage part;
   int result = op->out.storage, depth = first_reduction(whole, nest);
   enum sw_dtype dtype = p->storages.v[result].dtype;
-  if (!c || !tile_of(a, index, op->n_in, &part))
+  if (!c || !sw_tiles__tile_of(a, index, op->n_in, &part))
     return refuse(a, op, result, "has no part that is the result of one tile");
   const struct sw_storage all = p->storages.v[result];
-  struct sw_op fill = like_result(whole, sw_arena_printf(a->arena, "coarse_tile_fill_%s", all.name));
+  struct sw_op fill = sw_tiles__like_result(whole, sw_arena_printf(a->arena, "coarse_tile_fill_%s", all.name));
   fill.op = SW_OP_IDENTITY;
   fill.role = SW_ROLE_FILL;
   fill.n_in = 1;
   fill.in[0] = (struct sw_access){.storage = add_scalar(a, c->neutral, dtype), .index_input = -1};
-  fill = in_tiles(a, &fill, nest, depth);
-  drop_single_loops(&fill);
-  push_before_loop(a, depth, push_op(a, &fill));
+  fill = sw_tiles__cut(a, &fill, nest, depth);
+  sw_tiles__drop_single_loops(&fill);
+  push_before_loop(a, depth, sw_tiles__push_op(a, &fill));
 
-  *combine = like_result(whole, sw_arena_printf(a->arena, "coarse_tile_combine_%s", all.name));
+  *combine = sw_tiles__like_result(whole, sw_arena_printf(a->arena, "coarse_tile_combine_%s", all.name));
   combine->op = c->with;
   combine->n_in = 2;
   combine->in[0] = combine->in[1] = combine->out;
-  *combine = in_tiles(a, combine, nest, nest->n);
-  int buffer = add_buffer(a, &part, sw_arena_printf(a->arena, "%s:tile", all.name));
-  walk_shorter(&all, &part, op, &op->out);
+  *combine = sw_tiles__cut(a, combine, nest, nest->n);
+  int buffer = sw_tiles__add_buffer(a, &part, sw_arena_printf(a->arena, "%s:tile", all.name));
+  sw_tiles__walk_shorter(&all, &part, op, &op->out);
   op->out.storage = buffer;
   memset(op->out.advance, 0, sizeof op->out.advance);
   combine->in[1] = op->out;
   return SW_OK;
 }
 
-/* -- copies at the border of a loop, as the reference makes them -- */
-
-static bool same_read(const struct sw_op *a, const struct sw_access *x, const struct sw_op *b, const struct sw_access *y)
-{
-  return a->n_loops == b->n_loops && !memcmp(a->range, b->range, sizeof *a->range * (size_t)a->n_loops) &&
-         !memcmp(x->step, y->step, sizeof *x->step * (size_t)a->n_loops) && x->offset == y->offset;
-}
-
-/* Whether an access leaves nothing out: the rows of zeros behind a matmul's K are read too, though no loop says so. */
-static bool walks_whole(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x)
-{
-  int64_t n = 1;
-  for (int l = 0; l < op->n_loops; l++)
-    n *= x->step[l] ? op->range[l] : 1;
-  return n == sw_storage_elements(s);
-}
-
-/* The copy has a dim for every loop of its reader, also for those that the operand does not depend on: a matrix unit's
- * operand of 128 x 256 is copied 128 times over. One with a value a stick can't have such a dim. */
-static int copy_for_reading(struct applier *a, int index, int k)
-{
-  struct sw_program *p = a->t->p;
-  const struct sw_op *whole = &a->whole[index];
-  const struct sw_nest *nest = &a->t->nest[index];
-  const struct sw_access *x = &whole->in[k];
-  struct sw_storage shape;
-  const struct sw_op *old = &a->old_op[index];
-  if (!walks_whole(&a->old_storage[x->storage], old, &old->in[k]) || !tile_of(a, index, k, &shape))
-    return -1;
-  struct sw_op copy = {.op = SW_OP_IDENTITY, .n_loops = whole->n_loops, .n_written = whole->n_loops, .n_in = 1};
-  copy.source = whole->source;
-  copy.nodes.v = whole->nodes.v;
-  copy.nodes.n = copy.nodes.cap = whole->nodes.n;
-  memcpy(copy.range, whole->range, sizeof copy.range);
-  copy.in[0] = copy.out = *x;
-  copy = in_tiles(a, &copy, nest, nest->n);
-  copy.out = *x;
-  walk_shorter(&p->storages.v[x->storage], &shape, whole, &copy.out);
-  struct sw_layout *l = SW_NEW(a->arena, struct sw_layout);
-  *l = *shape.layout;
-  shape.rank = copy.n_loops;
-  bool repeats = l->stride_map[l->rank - 1] > 0;
-  for (int d = 0; d < copy.n_loops; d++) {
-    if (!copy.out.step[d] && (!repeats || l->rank == SW_MAX_DEVICE_RANK))
-      copy.range[d] = 1;
-    shape.size[d] = copy.range[d];
-    shape.stride[d] = copy.out.step[d];
-    if (shape.stride[d] || copy.range[d] == 1)
-      continue;
-    memmove(l->device_size + 1, l->device_size, sizeof *l->device_size * (size_t)l->rank);
-    memmove(l->stride_map + 1, l->stride_map, sizeof *l->stride_map * (size_t)l->rank);
-    l->device_size[0] = shape.size[d];
-    l->stride_map[0] = 0;
-    l->rank++;
-  }
-  shape.layout = l;
-  copy.name = sw_arena_printf(a->arena, "coarse_tile_read_copy_%s_%s_%d", whole->name, p->storages.v[x->storage].name, k);
-  copy.out.storage = add_buffer(a, &shape, copy.name);
-  drop_single_loops(&copy);
-  push_step(a, push_op(a, &copy));
-  *SW_PUSH(a->t->scratch, &a->copies) = (struct read_copy){x->storage, copy.out.storage, index};
-  return copy.out.storage;
-}
-
-static bool same_nest(const struct sw_nest *a, const struct sw_nest *b)
-{
-  return a->n == b->n && !memcmp(a->loop, b->loop, sizeof *a->loop * (size_t)a->n);
-}
-
-/* A copy made for an earlier reader in the same loops. */
-static int copy_read_alike(const struct applier *a, int index, int k)
-{
-  const struct sw_op *op = &a->whole[index];
-  for (int i = 0; i < a->copies.n; i++) {
-    const struct read_copy *c = &a->copies.v[i];
-    const struct sw_op *other = &a->whole[c->reader];
-    for (int j = 0; j < other->n_in; j++)
-      if (c->storage == op->in[k].storage && other->in[j].storage == c->storage &&
-          same_nest(&a->t->nest[c->reader], &a->t->nest[index]) && same_read(other, &other->in[j], op, &op->in[k]))
-        return c->copy;
-  }
-  return -1;
-}
-
-/* Operands from outside the loops come as copies, results of other ops that leave the loops from their buffers. */
-static void copy_operands(struct applier *a, int index, struct sw_op *op)
-{
-  const struct sw_op *whole = &a->whole[index];
-  const struct sw_nest *nest = &a->t->nest[index];
-  for (int k = 0; k < op->n_in; k++) {
-    int s = whole->in[k].storage;
-    bool gathers = whole->in[k].index_input >= 0;
-    if (a->t->p->storages.v[s].kind == SW_STORAGE_SCALAR || a->local[s].n || gathers)
-      continue;
-    if (a->tile_of[s] >= 0 && same_nest(&a->t->nest[a->tile_writer[s]], nest)) {
-      op->in[k] = whole->in[k];
-      walk_shorter(&a->t->p->storages.v[s], &a->t->p->storages.v[a->tile_of[s]], whole, &op->in[k]);
-      op->in[k].storage = a->tile_of[s];
-      continue;
-    }
-    if (a->written_in[s] == nest->loop[0])
-      continue;
-    int copy = copy_read_alike(a, index, k);
-    if (copy < 0)
-      copy = copy_for_reading(a, index, k);
-    if (copy < 0)
-      continue;
-    op->in[k] = whole->in[k];
-    op->in[k].storage = copy;
-    for (int l = 0; l < whole->n_loops; l++)
-      op->in[k].step[l] = whole->in[k].step[l] ? a->t->p->storages.v[copy].stride[l] : 0;
-  }
-}
-
-/* A result that leaves the loops is made in a buffer of one tile and copied from there; one that other ops write too is
- * not all in that buffer. */
-static bool copy_result(struct applier *a, int index, struct sw_op *op, struct sw_op *copy)
-{
-  struct sw_program *p = a->t->p;
-  const struct sw_op *whole = &a->whole[index];
-  const struct sw_nest *nest = &a->t->nest[index];
-  int s = op->out.storage;
-  struct sw_storage tile;
-  if (a->local[s].n == nest->n || a->local[s].n_writers > 1 || whole->role == SW_ROLE_WRITE || !tile_of(a, index, op->n_in, &tile))
-    return false;
-  const struct sw_storage all = p->storages.v[s];
-  *copy = like_result(whole, sw_arena_printf(a->arena, "coarse_tile_copy_%s", all.name));
-  copy->op = SW_OP_IDENTITY;
-  copy->role = SW_ROLE_WRITE;
-  copy->n_in = 1;
-  copy->in[0] = copy->out;
-  *copy = in_tiles(a, copy, nest, nest->n);
-  op->out = whole->out;
-  walk_shorter(&all, &tile, whole, &op->out);
-  op->out.storage = add_buffer(a, &tile, sw_arena_printf(a->arena, "%s:tile", all.name));
-  copy->in[0] = op->out;
-  a->tile_of[s] = op->out.storage;
-  a->tile_writer[s] = index;
-  return true;
-}
-
 /* -- the steps -- */
 
-static void enter_group(struct applier *a, int group, int step)
+static void enter_group(struct sw_applier *a, int group, int step)
 {
   a->group = group;
   a->copies.n = 0;
@@ -513,7 +332,7 @@ static void enter_group(struct applier *a, int group, int step)
   }
 }
 
-static void open_loops(struct applier *a, const struct sw_nest *nest, int step)
+static void open_loops(struct sw_applier *a, const struct sw_nest *nest, int step)
 {
   int same = 0;
   while (same < a->depth && same < nest->n && a->opened[same] == nest->loop[same])
@@ -528,7 +347,7 @@ static void open_loops(struct applier *a, const struct sw_nest *nest, int step)
     enter_group(a, group, step);
 }
 
-static enum sw_rc apply(struct applier *a, int step)
+static enum sw_rc apply(struct sw_applier *a, int step)
 {
   struct sw_program *p = a->t->p;
   int index = a->t->steps.v[step].index;
@@ -537,36 +356,36 @@ static enum sw_rc apply(struct applier *a, int step)
   bool copies = a->t->o->profile == SW_PROFILE_TORCH_SPYRE, more = false;
   open_loops(a, nest, step);
   if (!nest->n) {
-    push_step(a, index);
+    sw_tiles__push_step(a, index);
     return SW_OK;
   }
-  struct sw_op op = in_tiles(a, whole, nest, nest->n), behind;
+  struct sw_op op = sw_tiles__cut(a, whole, nest, nest->n), behind;
   if (copies && a->t->copies_operands)
-    copy_operands(a, index, &op);
+    sw_tiles__copy_operands(a, index, &op);
   if (first_reduction(whole, nest) < nest->n) {
     SW_TRY(accumulate(a, index, &op, &behind));
     more = true;
   } else if (copies) {
-    more = copy_result(a, index, &op, &behind);
+    more = sw_tiles__copy_result(a, index, &op, &behind);
   }
   if (sw_access_moves(&op, &op.out) && op.role == SW_ROLE_PLAIN)
     op.role = SW_ROLE_WRITE;
-  drop_single_loops(&op);
+  sw_tiles__drop_single_loops(&op);
   p->ops.v[index] = op;
-  push_step(a, index);
+  sw_tiles__push_step(a, index);
   if (more) {
-    drop_single_loops(&behind);
-    push_step(a, push_op(a, &behind));
+    sw_tiles__drop_single_loops(&behind);
+    sw_tiles__push_step(a, sw_tiles__push_op(a, &behind));
   }
   return SW_OK;
 }
 
 /* Buffers within a turn become as short as a tile, and all accesses with them. */
-static enum sw_rc shorten_locals(struct applier *a)
+static enum sw_rc shorten_locals(struct sw_applier *a)
 {
   struct sw_program *p = a->t->p;
   for (int s = 0; s < a->n_storages; s++) {
-    struct local *at = &a->local[s];
+    struct sw_tile_local *at = &a->local[s];
     for (int v = 0; v < at->n; v++)
       if (!sw_shorten(a->arena, &p->storages.v[s], at->dim[v], at->count[v]))
         return refuse(a, &p->ops.v[at->writer], s, "has no part of one tile: it would end inside a stick");
@@ -575,13 +394,13 @@ static enum sw_rc shorten_locals(struct applier *a)
     for (int k = 0; k <= p->ops.v[i].n_in; k++) {
       struct sw_access *x = sw_operand(&p->ops.v[i], k);
       if (a->local[x->storage].n)
-        walk_shorter(&a->old_storage[x->storage], &p->storages.v[x->storage], &p->ops.v[i], x);
+        sw_tiles__walk_shorter(&a->old_storage[x->storage], &p->storages.v[x->storage], &p->ops.v[i], x);
     }
   return SW_OK;
 }
 
 /* What a bundle can't say. */
-static enum sw_rc check(const struct applier *a)
+static enum sw_rc check(const struct sw_applier *a)
 {
   struct sw_program *p = a->t->p;
   enum sw_rc worst = SW_OK;
@@ -597,9 +416,9 @@ static enum sw_rc check(const struct applier *a)
 enum sw_rc sw_apply_tiles(struct sw_tiling *t)
 {
   struct sw_program *p = t->p;
-  struct applier a = {.t = t, .arena = t->job->arena, .n_storages = p->storages.n, .group = -1};
+  struct sw_applier a = {.t = t, .arena = t->job->arena, .n_storages = p->storages.n, .group = -1};
   size_t n = (size_t)p->storages.n;
-  a.local = SW_NEW_N(t->scratch, struct local, p->storages.n);
+  a.local = SW_NEW_N(t->scratch, struct sw_tile_local, p->storages.n);
   a.tile_of = SW_NEW_N(t->scratch, int, p->storages.n);
   a.tile_writer = SW_NEW_N(t->scratch, int, p->storages.n);
   a.written_in = SW_NEW_N(t->scratch, int, p->storages.n);

@@ -34,6 +34,7 @@ struct sw_tile_work {
 };
 
 struct sw_cost_op {
+  const struct sw_machine *machine; /* the same for all ops of a kernel; NULL: the built-in one */
   struct sw_rate rate;
   int cores;
   int n_in;

@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-static double host_dim(const struct sw_storage *s, int from_last)
-{
-  return s->rank >= from_last ? (double)s->size[s->rank - from_last] : 0;
-}
-
-static bool in_lx(const struct sw_storage *s)
-{
-  return s->place && s->place->kind == SW_PLACE_LX;
-}
-
 /* How much of a storage an access walks, at most all of it. */
 static double walked_part(const struct sw_op *op, const struct sw_access *x, const struct sw_storage *s)
 {
@@ -44,12 +34,22 @@ static struct sw_cost_arg argument(const struct sw_program *p, const struct sw_o
                                    double element_bytes, bool as_recorded)
 {
   const struct sw_storage *s = &p->storages.v[x->storage];
-  struct sw_cost_arg a = {.storage = x->storage, .rows = host_dim(s, 2)};
+  struct sw_cost_arg a = {.storage = x->storage, .rows = sw_host_dim(s, 2)};
   a.is_graph_input = s->kind == SW_STORAGE_INPUT || s->kind == SW_STORAGE_PARAMETER || s->kind == SW_STORAGE_BUFFER;
-  if (s->layout && !in_lx(s))
+  if (s->layout && !sw_in_lx(s))
     a.bytes = element_bytes * (double)sw_layout_elements(s->layout) * (as_recorded ? 1 : walked_part(op, x, s)) *
               fetches(op, x, as_recorded);
   return a;
+}
+
+/* The reference lists a tensor that an op reads twice in the same way, x * x, once. */
+static bool read_before(const struct sw_op *op, int input)
+{
+  const struct sw_access *x = &op->in[input];
+  for (int k = 0; k < input; k++)
+    if (op->in[k].storage == x->storage && op->in[k].offset == x->offset && !memcmp(op->in[k].step, x->step, sizeof x->step))
+      return true;
+  return false;
 }
 
 /* Of a destination that others write too, only the part that this op writes. */
@@ -68,7 +68,8 @@ static void count_written_part(const struct sw_op *op, struct sw_cost_arg *out, 
 static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct sw_op *op, double bytes,
                                        bool as_recorded)
 {
-  struct sw_matmul_work w = {.macs = (double)sw_op_turns(op), .rate = sw_spyre.macs, .m_split = 1, .n_split = 1};
+  const struct sw_machine *machine = sw_machine_or_spyre(p->machine);
+  struct sw_matmul_work w = {.macs = (double)sw_op_turns(op), .rate = machine->macs, .m_split = 1, .n_split = 1};
   int m = -1, n = -1;
   double k = 1;
   for (int l = 0; l < op->n_loops; l++) {
@@ -102,9 +103,9 @@ static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct 
     default_order += s->layout->device_size[s->layout->rank - 2] == s->size[0];
   }
   if (three_dim == 1)
-    w.rate = sw_spyre.macs_projection[batch > 4];
+    w.rate = machine->macs_projection[batch > 4];
   else if (three_dim == 2 && default_order == 2 && batch >= 4 && op->plan->cores >= 8)
-    w.rate = sw_spyre.macs_default_bmm;
+    w.rate = machine->macs_default_bmm;
   return w;
 }
 
@@ -114,7 +115,7 @@ struct sw_tile_work sw_tile_work_of(const struct sw_program *p, const struct sw_
                                     bool as_recorded)
 {
   const struct sw_storage *result = &p->storages.v[op->out.storage];
-  bool whole = as_recorded ? !in_lx(result) : sw_access_moves(op, &op->out);
+  bool whole = as_recorded ? !sw_in_lx(result) : sw_access_moves(op, &op->out);
   struct sw_tile_work t = {.element_bytes = as_recorded ? sw_dtype_bytes(result->dtype)
                                                         : 128.0 / sw_format_eps(result->layout->format)};
   int outer = -1;
@@ -123,11 +124,11 @@ struct sw_tile_work sw_tile_work_of(const struct sw_program *p, const struct sw_
   for (int l = 0; l < op->n_written; l++)
     if (outer < 0 || op->out.step[l] > op->out.step[outer])
       outer = l;
-  t.rows = host_dim(result, 2) / (whole ? (double)sw_op_turns(op) : 1) /
+  t.rows = sw_host_dim(result, 2) / (whole ? (double)sw_op_turns(op) : 1) /
            (outer < 0 ? 1 : (double)op->plan->split[outer]);
-  t.cols = host_dim(result, 1);
+  t.cols = sw_host_dim(result, 1);
   for (int i = 0; i < op->n_in; i++) {
-    double n = fetches(op, &op->in[i], true), cols = host_dim(&p->storages.v[op->in[i].storage], 1);
+    double n = fetches(op, &op->in[i], true), cols = sw_host_dim(&p->storages.v[op->in[i].storage], 1);
     t.again += c->in[i].bytes * (n - 1) / n;
     t.cols = cols > t.cols ? cols : t.cols;
   }
@@ -138,17 +139,19 @@ void sw_cost_of(const struct sw_program *p, const struct sw_op *op, bool as_reco
 {
   const struct sw_storage *result = &p->storages.v[op->out.storage];
   double bytes = as_recorded ? sw_dtype_bytes(result->dtype) : 128.0 / sw_format_eps(result->layout->format);
-  *out = (struct sw_cost_op){.cores = op->plan->cores,
+  *out = (struct sw_cost_op){.machine = p->machine,
+                             .cores = op->plan->cores,
                              .n_in = op->n_in,
                              .is_matmul = op->op == SW_OP_MATMUL || (op->op == SW_OP_MATMULFP8 && !as_recorded)};
-  if (!as_recorded || !in_lx(result)) {
-    out->rate.rows = host_dim(result, 2);
-    out->rate.cols = host_dim(result, 1);
-    out->rate.outer = host_dim(result, 3);
+  if (!as_recorded || !sw_in_lx(result)) {
+    out->rate.rows = sw_host_dim(result, 2);
+    out->rate.cols = sw_host_dim(result, 1);
+    out->rate.outer = sw_host_dim(result, 3);
   }
   out->is_reduction = sw_device_op_is_reduction(op->op) && !out->is_matmul;
   for (int i = 0; i < op->n_in; i++)
-    out->in[i] = argument(p, op, &op->in[i], bytes, as_recorded);
+    if (!as_recorded || !read_before(op, i))
+      out->in[i] = argument(p, op, &op->in[i], bytes, as_recorded);
   out->out = argument(p, op, &op->out, bytes, as_recorded);
   count_written_part(op, &out->out, bytes);
   bool in_memory[SW_MAX_INPUTS];

@@ -126,15 +126,6 @@ static enum sw_rc read_level(struct finder *f, const char *text)
 
 /* -- which loops of which ops -- */
 
-int sw_walked_dim(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x, int loop)
-{
-  for (int d = 0; d < s->rank; d++)
-    if (x->step[loop] && s->size[d] > 1 && s->stride[d] == x->step[loop] && s->size[d] == op->range[loop] &&
-        x->offset / s->stride[d] % s->size[d] == 0)
-      return d;
-  return NO_DIM;
-}
-
 static const char *why_not(const struct sw_op *op, int loop)
 {
   bool reduced = loop >= op->n_written;

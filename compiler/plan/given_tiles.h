@@ -37,9 +37,6 @@ static inline struct sw_access *sw_operand(struct sw_op *op, int k)
   return k < op->n_in ? &op->in[k] : &op->out;
 }
 
-/* The host dim that an op's loop walks from end to end through this access, -1: none. */
-int sw_walked_dim(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x, int loop);
-
 /* Ops in tiles, buffers of one tile, accumulators. Sets the program's steps. */
 enum sw_rc sw_apply_tiles(struct sw_tiling *t);
 

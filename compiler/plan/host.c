@@ -34,5 +34,6 @@ double sw_host_step_ns(const struct sw_program *p, const struct sw_host_step *h)
   double bytes = argument_bytes(p, h->args.v, h->args.n);
   for (int i = 0; i < h->results.n; i++)
     bytes += bytes_of(p, &h->results.v[i]);
-  return bytes > 0 ? sw_spyre.launch + bytes / sw_spyre.link : 0;
+  const struct sw_machine *m = sw_machine_or_spyre(p->machine);
+  return bytes > 0 ? m->launch + bytes / m->link : 0;
 }

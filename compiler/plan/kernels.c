@@ -20,6 +20,12 @@ static bool is_conversion(const struct sw_op *op)
   return op && op->role == SW_ROLE_CONVERSION;
 }
 
+bool sw_is_destination(const struct sw_program *p, const struct sw_op *op)
+{
+  return (op->role == SW_ROLE_WRITE || op->role == SW_ROLE_PADDING) &&
+         p->storages.v[op->out.storage].kind == SW_STORAGE_TEMPORARY;
+}
+
 /* Whether the first write into a destination that nothing else made begins at this step: the op that writes, or the
  * first of the conversions in front of it. */
 static bool writes_destination(const struct sw_program *p, int step, const bool *written)
@@ -29,8 +35,7 @@ static bool writes_destination(const struct sw_program *p, int step, const bool 
   while (is_conversion(op_at(p, step)))
     step++;
   const struct sw_op *op = op_at(p, step);
-  return op && (op->role == SW_ROLE_WRITE || op->role == SW_ROLE_PADDING) && !written[op->out.storage] &&
-         p->storages.v[op->out.storage].kind == SW_STORAGE_TEMPORARY;
+  return op && !written[op->out.storage] && sw_is_destination(p, op);
 }
 
 /* A loop is in one kernel: what its body opens is there before it. */

@@ -155,3 +155,12 @@ bool sw_shorten(struct sw_arena *arena, struct sw_storage *s, int dim, int64_t n
   s->layout = l;
   return true;
 }
+
+int sw_walked_dim(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x, int loop)
+{
+  for (int d = 0; d < s->rank; d++)
+    if (x->step[loop] && s->size[d] > 1 && s->stride[d] == x->step[loop] && s->size[d] == op->range[loop] &&
+        x->offset / s->stride[d] % s->size[d] == 0)
+      return d;
+  return -1;
+}

@@ -31,6 +31,15 @@ int sw_dim_of_step(const struct sw_storage *s, int64_t step);
  * [16,512,64] / [64,1024,1]. */
 bool sw_shorten(struct sw_arena *arena, struct sw_storage *s, int dim, int64_t n);
 
+/* Operand k of an op, the output behind the inputs. */
+static inline const struct sw_access *sw_access_of(const struct sw_op *op, int k)
+{
+  return k < op->n_in ? &op->in[k] : &op->out;
+}
+
+/* The host dim that an op's loop walks from end to end through this access, -1: none. */
+int sw_walked_dim(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x, int loop);
+
 /* Makes an op that does not move run in the first n loops around another one. */
 void sw_enter_loops(struct sw_op *op, const struct sw_op *like, int n);
 

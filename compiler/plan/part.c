@@ -109,7 +109,7 @@ bool sw_part_moves_evenly(const struct sw_part *from, const struct sw_part *to)
 }
 
 /* The innermost dim that either side cuts tells the contiguous runs and how they interleave (cost-model.md 10.4). */
-double sw_part_move_ns(const struct sw_layout *l, const struct sw_part *from, const struct sw_part *to)
+double sw_part_move_ns(const struct sw_machine *m, const struct sw_layout *l, const struct sw_part *from, const struct sw_part *to)
 {
   double run = 128, slices = 1;
   for (int d = l->rank - 2; d >= 0 && slices <= 1; d--) {
@@ -117,6 +117,6 @@ double sw_part_move_ns(const struct sw_layout *l, const struct sw_part *from, co
     run *= (double)l->device_size[d] / slices;
   }
   double bytes = (double)sw_layout_bytes(l) / from->cores, s = fmin(fmax(slices, 2), 8);
-  return bytes / run * (sw_spyre.relayout_doubling * log2(s) - sw_spyre.relayout_base) +
-         bytes * s / sw_spyre.relayout_bytes;
+  return bytes / run * (m->relayout_doubling * log2(s) - m->relayout_base) +
+         bytes * s / m->relayout_bytes;
 }

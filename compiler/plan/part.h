@@ -4,6 +4,7 @@
 #ifndef SW_PLAN_PART_H
 #define SW_PLAN_PART_H
 
+#include "compiler/layout/machine.h"
 #include "compiler/plan/division.h"
 
 /* Core c touches slice (c / stride) % factor of each cut device dim, and all of the others. */
@@ -25,6 +26,7 @@ void sw_part_of(const struct sw_work *w, const struct sw_work_tensor *t, const i
  * others as any other, and gets from as many. */
 bool sw_part_moves_evenly(const struct sw_part *from, const struct sw_part *to);
 /* ns of such a copy: in 2 MiB on 8 cores with runs of 256 bytes, cut 4 ways next to the runs, 8780. */
-double sw_part_move_ns(const struct sw_layout *l, const struct sw_part *from, const struct sw_part *to);
+double sw_part_move_ns(const struct sw_machine *m, const struct sw_layout *l, const struct sw_part *from,
+                       const struct sw_part *to);
 
 #endif

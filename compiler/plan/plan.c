@@ -71,22 +71,57 @@ enum sw_rc sw_divide_program(struct sw_job *job, const struct sw_options *o, str
   return worst;
 }
 
-enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
+/* What an attempt has made of the copies that it was allowed to make. */
+static unsigned copies_among(const struct sw_program *p, int n_ops)
 {
-  struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
-  SW_TRY(sw_tile_given(job, o, p));
-  if (o->profile == SW_PROFILE_BEST && o->lx)
-    sw_tile(job, o, p);
+  unsigned made = 0;
+  for (int i = n_ops; i < p->ops.n; i++) {
+    if (p->storages.v[p->ops.v[i].in[0].storage].kind != SW_STORAGE_TEMPORARY)
+      made |= 1U << SW_MEANS_INPUT_COPIES;
+    if (p->ops.v[i].plan->relayout)
+      made |= 1U << SW_MEANS_RELAYOUTS;
+  }
+  return made;
+}
+
+enum sw_rc sw_plan_so(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_way *way,
+                      struct sw_plan *plan, unsigned *made)
+{
+  bool changed = false;
+  *made = 0;
+  if (way->means & 1U << SW_MEANS_TILES && sw_tile(job, o, p, &way->tiles))
+    *made |= 1U << SW_MEANS_TILES;
   SW_TRY(sw_cut_pieces(job, o, p));
   SW_TRY(sw_divide_program(job, o, p));
   sw_cut_kernels(job, o, p, plan);
-  if (o->profile == SW_PROFILE_BEST)
-    SW_TRY(sw_divide_together(job, o, p));
-  if (o->profile == SW_PROFILE_BEST)
-    SW_TRY(sw_plan_best_places(job, o, p, plan));
-  else
-    SW_TRY(sw_plan_places(job, o, p, plan, (struct sw_lx_copies){true, o->lx_placer == SW_LX_GREEDY}));
+  if (way->means & 1U << SW_MEANS_TOGETHER)
+    SW_TRY(sw_divide_together(job, o, p, &changed));
+  if (changed)
+    *made |= 1U << SW_MEANS_TOGETHER;
+  int n_ops = p->ops.n;
+  struct sw_lx_copies copies = {.inputs = way->means & 1U << SW_MEANS_INPUT_COPIES,
+                                .relayouts = way->means & 1U << SW_MEANS_RELAYOUTS};
+  SW_TRY(sw_plan_places(job, o, p, plan, copies));
+  *made |= copies_among(p, n_ops);
   sw_predict(job, o, p, plan);
+  return SW_OK;
+}
+
+/* The reference's habits: its relayouts belong to one placer, and it knows nothing of the rest. */
+static unsigned recorded_means(const struct sw_options *o)
+{
+  return 1U << SW_MEANS_INPUT_COPIES | (o->lx_placer == SW_LX_GREEDY ? 1U << SW_MEANS_RELAYOUTS : 0);
+}
+
+enum sw_rc sw_make_plan(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan **out)
+{
+  struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
+  unsigned made;
+  SW_TRY(sw_tile_given(job, o, p));
+  struct sw_way way = {.means = recorded_means(o)};
+  if (o->profile == SW_PROFILE_BEST)
+    way = sw_choose_way(job, o, p, plan);
+  SW_TRY(sw_plan_so(job, o, p, &way, plan, &made));
   *out = plan;
   return SW_OK;
 }

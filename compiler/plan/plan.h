@@ -18,6 +18,11 @@ struct sw_place {
   const char *not_in_lx;  /* reason from the closed list of scratchpad.md section 4, NULL when in LX */
 };
 
+static inline bool sw_in_lx(const struct sw_storage *s)
+{
+  return s->place && s->place->kind == SW_PLACE_LX;
+}
+
 /* Time of one op in ns, and where it comes from. */
 struct sw_time {
   double total, compute, hbm, lx, overhead;
@@ -54,6 +59,20 @@ struct sw_kernel {
   int64_t pool_bytes;
 };
 
+/* What profile best may do with a program, or leave (choose_way.c). X(id, key, what): its key in a result. */
+#define SW_MEANS(X)                                                                                \
+  X(TILES, "tiles", "ops around large buffers run in counted loops")                               \
+  X(TOGETHER, "together", "divisions of neighbouring ops are chosen together")                     \
+  X(INPUT_COPIES, "input_copies", "a graph input that several ops read is copied into LX")         \
+  X(RELAYOUTS, "relayouts", "copies within LX where readers are cut otherwise than the writer")
+
+enum sw_means {
+#define X(id, key, what) SW_MEANS_##id,
+  SW_MEANS(X)
+#undef X
+  SW_N_MEANS
+};
+
 /* A plan that was compared with others. */
 struct sw_tried {
   const char *name; /* "ilp", "greedy", "beam": who chose the layouts; "torch-spyre": all as in that profile */
@@ -66,6 +85,7 @@ struct sw_plan {
   double host_ns;      /* of it: host steps and the starts of kernels behind them */
   double reference_ns; /* what the reference's own report would say of this plan */
   int64_t peak_pool_bytes, lx_peak_bytes;
+  double without_ns[SW_N_MEANS]; /* the best time when that is left out; 0: it was not compared */
   const char *plan_of;          /* of those tried the one that this is; NULL: no others were tried */
   SW_VEC(struct sw_tried) tried;
 };

@@ -98,7 +98,7 @@ static bool add_destination(struct group *g, const struct sw_touch *t, const str
     return false;
   ((struct sw_op_plan *)d->copy.plan)->relayout = relayout;
   sw_enter_loops(&d->copy, &g->p->ops.v[t->op], sw_common_levels(&g->p->ops.v[t->op], g->writer));
-  d->ns = sw_part_move_ns(g->p->storages.v[d->copy.out.storage].layout, &g->part, part);
+  d->ns = sw_part_move_ns(sw_machine_or_spyre(g->p->machine), g->p->storages.v[d->copy.out.storage].layout, &g->part, part);
   return true;
 }
 
@@ -134,7 +134,7 @@ static bool collect(struct group *g, const struct sw_life *l, bool best)
 /* ns of memory traffic that the copies save, less what they take. */
 static bool pays(const struct group *g, const struct sw_life *l, const struct sw_layout *layout)
 {
-  double ns = (double)sw_layout_bytes(layout) * (double)l->turns / sw_spyre.hbm;
+  double ns = (double)sw_layout_bytes(layout) * (double)l->turns / sw_machine_or_spyre(g->p->machine)->hbm;
   for (int k = 0; k < g->to.n; k++)
     ns -= g->to.v[k].ns * (double)sw_op_turns(&g->to.v[k].copy);
   return ns > 0;

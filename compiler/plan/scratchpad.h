@@ -43,10 +43,6 @@ struct sw_lx_copies {
 };
 enum sw_rc sw_plan_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_plan *plan,
                           struct sw_lx_copies copies);
-/* Tries with and without and keeps the fastest plan. */
-enum sw_rc sw_plan_best_places(struct sw_job *job, const struct sw_options *o, struct sw_program *p,
-                               struct sw_plan *plan);
-
 struct sw_life;
 /* The pool part: every storage of one kernel that `place` leaves in HBM (compiler/plan/pool.c). */
 enum sw_rc sw_plan_pools(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,

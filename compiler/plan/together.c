@@ -71,7 +71,7 @@ static double price_of(const struct together *g, const struct sw_op *op, const s
 {
   double us = sw_matmul_cost(w, split);
   double ns = us >= 0 ? us * 1000 * (double)sw_op_turns(op) : sw_extra_ns(g->p, op, cost, w, split);
-  return ns * sw_spyre.hbm;
+  return ns * sw_machine_or_spyre(g->p->machine)->hbm;
 }
 
 static bool cuts_a_reduction(const struct sw_work *w, const int64_t *split)
@@ -188,17 +188,21 @@ static void add_buffer(struct together *g, int storage, const struct sw_life *li
     add_pair(g, buffer, part, n_parts, &g->choices[life->touch[i].op], parts_at(g, &life->touch[i]));
 }
 
-static void adopt(struct together *g, const struct sw_assign_result *r)
+/* Whether any division is another now. */
+static bool adopt(struct together *g, const struct sw_assign_result *r)
 {
+  bool changed = false;
   for (int i = 0; i < g->p->ops.n; i++) {
     const struct op_choices *c = &g->choices[i];
     struct sw_op_plan *plan = plan_of(g->p, i);
     memcpy(plan->split, c->division[r->labels[c->variable]].split, sizeof plan->split);
     plan->cores = (int)sw_split_product(plan->split, g->p->ops.v[i].n_loops);
+    changed |= r->labels[c->variable] != 0;
   }
+  return changed;
 }
 
-enum sw_rc sw_divide_together(struct sw_job *job, const struct sw_options *o, struct sw_program *p)
+enum sw_rc sw_divide_together(struct sw_job *job, const struct sw_options *o, struct sw_program *p, bool *changed)
 {
   struct together g = {.job = job, .o = o, .p = p, .scratch = sw_arena_new(job->arena, SIZE_MAX)};
   struct sw_life *lives = sw_lives_make(g.scratch, p);
@@ -216,8 +220,7 @@ enum sw_rc sw_divide_together(struct sw_job *job, const struct sw_options *o, st
   /* An answer that is not proved is as legal as one that is; without any, every op keeps its own plan, so that whatever
    * the solver has to say is no fault of the graph. */
   struct sw_job quiet = {.arena = g.scratch, .cancel = job->cancel};
-  if (sw_assign_solve(&quiet, g.problem, &options, &r) == SW_OK && r->labels)
-    adopt(&g, r);
+  *changed = sw_assign_solve(&quiet, g.problem, &options, &r) == SW_OK && r->labels && adopt(&g, r);
   sw_arena_free(g.scratch);
   return sw_cancelled(job) ? sw_fail(job, SW_CANCELLED, "cancelled while dividing work over the cores") : SW_OK;
 }

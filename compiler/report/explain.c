@@ -20,6 +20,8 @@ struct explaining {
   struct sw_job *job;
   const char *name;
   const json_t *result, *storage;
+  const json_t *conversion; /* that makes the storage; NULL: none */
+  bool loads_again;         /* where readers want a second layout, the loader makes it */
   SW_VEC(const json_t *) ops;  /* that have the name, stand for the node, come from the line, are in the file */
   SW_VEC(const json_t *) host; /* host steps of that name or line */
   const char *unit;
@@ -28,13 +30,13 @@ struct explaining {
   int n_candidates;
 };
 
-static const json_t *named(const json_t *list, const char *name)
+static const json_t *where(const json_t *list, const char *key, const char *value)
 {
   size_t i;
   json_t *e;
   json_array_foreach (list, i, e) {
-    const char *s = json_string_value(json_object_get(e, "name"));
-    if (s && !strcmp(s, name))
+    const char *s = json_string_value(json_object_get(e, key));
+    if (s && !strcmp(s, value))
       return e;
   }
   return NULL;
@@ -90,6 +92,23 @@ static void solve_forced(struct explaining *x, struct sw_assign_problem *p, int 
   sw_arena_free(scratch);
 }
 
+/* The candidate that the storage has; its rows may have been padded since, [1,160,64] to [1,192,64]. -1: none. */
+static int chosen_label(const struct explaining *x, const struct sw_assign_variable *v)
+{
+  const char *now = layout_text(x->job->arena, json_object_get(x->storage, "layout")), *map = strchr(now, '/');
+  int same_map = -1, n = 0;
+  for (int i = 0; i < v->n_labels; i++) {
+    const char *its = strchr(v->labels[i], '/');
+    if (!strcmp(v->labels[i], now))
+      return i;
+    if (its && map && !strcmp(its, map)) {
+      same_map = i;
+      n++;
+    }
+  }
+  return n == 1 ? same_map : -1;
+}
+
 static enum sw_rc force_each(struct explaining *x, const char *dir)
 {
   const char *text;
@@ -99,20 +118,27 @@ static enum sw_rc force_each(struct explaining *x, const char *dir)
   struct sw_assign_problem *p = sw_assign_read(x->job, text, len);
   if (!p)
     return x->job->worst;
-  const char *now = layout_text(x->job->arena, json_object_get(x->storage, "layout"));
   for (int v = 0; v < p->variables.n; v++) {
     const struct sw_assign_variable *variable = &p->variables.v[v];
     if (!variable->name || strcmp(variable->name, x->name))
       continue;
+    int chosen = chosen_label(x, variable);
     x->n_candidates = variable->n_labels;
     x->candidates = SW_NEW_N(x->job->arena, struct candidate, x->n_candidates);
     for (int i = 0; i < x->n_candidates; i++) {
       x->candidates[i].layout = variable->labels[i];
-      x->candidates[i].chosen = !strcmp(variable->labels[i], now);
+      x->candidates[i].chosen = i == chosen;
       solve_forced(x, p, v, i, &x->candidates[i]);
     }
   }
   return SW_OK;
+}
+
+/* Layouts can be pinned, the order of lanes that a cast leaves can't. */
+static bool can_be_pinned(const struct candidate *c)
+{
+  const char *map = strchr(c->layout, '/');
+  return map && !strchr(map + 1, '/');
 }
 
 /* The cheapest candidate with fewer copies of this storage than the chosen one has; NULL: none. */
@@ -124,7 +150,7 @@ static const struct candidate *remedy(const struct explaining *x)
       chosen = &x->candidates[i];
   for (int i = 0; i < x->n_candidates && chosen; i++) {
     const struct candidate *c = &x->candidates[i];
-    if (c->possible && c->own_conversions < chosen->own_conversions && (!best || c->cost < best->cost))
+    if (c->possible && can_be_pinned(c) && c->own_conversions < chosen->own_conversions && (!best || c->cost < best->cost))
       best = c;
   }
   return best;
@@ -146,6 +172,22 @@ static void numbers(struct sw_buf *out, const json_t *list)
   sw_buf_puts(out, "]");
 }
 
+/* Of a storage that a conversion makes: of what, for whom and why. */
+static void text_copy(const struct explaining *x, struct sw_buf *out)
+{
+  const json_t *v = x->conversion, *reader;
+  size_t i;
+  sw_buf_printf(out, "made from   %s, %s, %" PRId64 " elements\nfor        ", text_of(v, "storage"),
+                layout_text(x->job->arena, json_object_get(v, "from")), (int64_t)json_integer_value(json_object_get(v, "elements")));
+  json_array_foreach (json_object_get(v, "readers"), i, reader)
+    sw_buf_printf(out, " %s", json_string_value(reader));
+  sw_buf_printf(out, "\nreason      %s\n", text_of(v, "reason"));
+  if (json_is_string(json_object_get(v, "advice")))
+    sw_buf_printf(out, "remedy      %s\n", text_of(v, "advice"));
+  else
+    sw_buf_printf(out, "remedy      see what other layouts of %s would cost: explain %s\n", text_of(v, "storage"), text_of(v, "storage"));
+}
+
 static void text_storage(const struct explaining *x, struct sw_buf *out)
 {
   const json_t *s = x->storage, *place = json_object_get(s, "place");
@@ -158,14 +200,19 @@ static void text_storage(const struct explaining *x, struct sw_buf *out)
   if (json_is_string(json_object_get(s, "not_in_lx")))
     sw_buf_printf(out, "; not in the scratchpad: %s", text_of(s, "not_in_lx"));
   sw_buf_puts(out, "\n");
+  if (x->conversion)
+    text_copy(x, out);
   for (int i = 0; i < x->n_candidates; i++) {
     const struct candidate *c = &x->candidates[i];
     sw_buf_printf(out, "%s %s: ", c->chosen ? "chosen     " : "candidate  ", c->layout);
-    if (c->possible)
+    if (c->possible && x->loads_again)
+      sw_buf_printf(out, "best plan costs %" PRId64 " %s (%+" PRId64 "), loaded in %d layouts\n", c->cost, x->unit,
+                    c->cost - x->cost, 1 + c->own_conversions);
+    else if (c->possible)
       sw_buf_printf(out, "best plan costs %" PRId64 " %s (%+" PRId64 "), %d copies of it, %d in all\n", c->cost, x->unit,
                     c->cost - x->cost, c->own_conversions, c->conversions);
     else
-      sw_buf_puts(out, "no plan has it\n");
+      sw_buf_puts(out, "no conversions make a plan with it\n");
   }
   size_t i;
   json_t *v;
@@ -240,6 +287,7 @@ static void as_document(const struct explaining *x, struct sw_buf *out)
   sw_jw_kstr(&w, "format", "stickwright.explanation/1");
   sw_jw_kstr(&w, "name", x->name);
   raw(&w, "storage", x->storage);
+  raw(&w, "conversion", x->conversion);
   sw_jw_key(&w, "ops");
   sw_jw_array(&w);
   for (int i = 0; i < x->ops.n; i++)
@@ -301,6 +349,54 @@ static void find_ops(struct explaining *x)
       *SW_PUSH(a, &x->host) = op;
 }
 
+/* A parameter may be called as the module calls it, "mlp.up.weight": weights.json says which storage that is. */
+static const char *storage_name(struct sw_job *job, const char *dir, const char *name)
+{
+  const char *text;
+  size_t len;
+  struct sw_job quiet = {.arena = job->arena}; /* a program without weights has no such file */
+  const json_t *doc = read_document(&quiet, dir, "weights.json", &text, &len);
+  const json_t *weight = doc ? where(json_object_get(doc, "weights"), "name", name) : NULL;
+  return weight ? text_of(weight, "buffer") : name;
+}
+
+static bool is_alike(const char *a, const char *b)
+{
+  return strstr(a, b) || strstr(b, a);
+}
+
+/* Names that have the wrong one in them or the other way round, a few. */
+static enum sw_rc refuse_name(struct explaining *x, const char *dir)
+{
+  enum { MOST = 5 };
+  static const char *const lists[] = {"storages", "ops"};
+  struct sw_buf near = {.arena = x->job->arena};
+  int n = 0;
+  for (int k = 0; k < 2; k++) {
+    size_t i;
+    json_t *e;
+    json_array_foreach (json_object_get(x->result, lists[k]), i, e) {
+      const char *name = text_of(e, "name");
+      bool again = k == 1 && where(json_object_get(x->result, lists[0]), "name", name);
+      if (n < MOST && !again && is_alike(name, x->name))
+        sw_buf_printf(&near, "%s%s", n++ ? ", " : "", name);
+    }
+  }
+  sw_fault(x->job, SW_NO_INPUT, "%s: no storage, op, node, source line or file of this result is called %s", dir, x->name)->advice =
+      n ? sw_arena_printf(x->job->arena, "there are %s; result.json lists all", sw_buf_text(&near)) : "result.json lists them";
+  return SW_NO_INPUT;
+}
+
+/* Whether the loader may make several layouts of it. */
+static bool loads_again(const struct explaining *x)
+{
+  const json_t *options = json_object_get(x->result, "options");
+  const char *kind = text_of(x->storage, "kind");
+  return (!strcmp(kind, "parameter") || !strcmp(kind, "buffer") || !strcmp(kind, "constant")) &&
+         !strcmp(text_of(options, "profile"), "best") && !strcmp(text_of(options, "free-weights"), "on") &&
+         !json_is_true(json_object_get(x->storage, "pinned"));
+}
+
 enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, bool as_json, struct sw_buf *out)
 {
   const char *text;
@@ -309,17 +405,21 @@ enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, boo
   x.result = read_document(job, dir, "result.json", &text, &len);
   if (!x.result)
     return job->worst;
-  x.storage = named(json_object_get(x.result, "storages"), name);
+  x.storage = where(json_object_get(x.result, "storages"), "name", name);
   find_ops(&x);
+  if (!x.storage && !x.ops.n && !x.host.n) {
+    x.name = storage_name(job, dir, name);
+    x.storage = where(json_object_get(x.result, "storages"), "name", x.name);
+  }
   x.unit = text_of(json_object_get(x.result, "objective"), "unit");
   x.cost = json_integer_value(json_object_get(json_object_get(x.result, "objective"), "value"));
-  if (!x.storage && !x.ops.n && !x.host.n) {
-    sw_fault(job, SW_NO_INPUT, "%s: no storage, op, node, source line or file of this result is called %s", dir, name)
-        ->advice = "result.json lists them";
-    return SW_NO_INPUT;
-  }
-  if (x.storage)
+  if (!x.storage && !x.ops.n && !x.host.n)
+    return refuse_name(&x, dir);
+  if (x.storage) {
+    x.loads_again = loads_again(&x);
+    x.conversion = where(json_object_get(x.result, "conversions"), "copy", x.name);
     SW_TRY(force_each(&x, dir));
+  }
   if (as_json) {
     as_document(&x, out);
     return SW_OK;

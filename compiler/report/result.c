@@ -51,6 +51,7 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
   sw_jw_object(w);
   sw_jw_kstr(w, "unit", c->unit);
   sw_jw_kint(w, "value", c->cost);
+  sw_jw_kint(w, "full_value", c->full_cost);
   sw_jw_kint(w, "bound", c->bound);
   sw_jw_kreal(w, "gap", gap);
   sw_jw_kint(w, "conversions", c->conversions.n);
@@ -71,6 +72,17 @@ static void write_objective(struct sw_jw *w, const struct sw_report *r)
   sw_jw_object(w);
   for (int i = 0; r->plan && i < r->plan->tried.n; i++)
     sw_jw_kreal(w, r->plan->tried.v[i].name, r->plan->tried.v[i].predicted_ns);
+  sw_jw_end_object(w);
+  static const char *const means[] = {
+#define X(id, key, what) key,
+      SW_MEANS(X)
+#undef X
+  };
+  sw_jw_key(w, "without");
+  sw_jw_object(w);
+  for (int k = 0; r->plan && k < SW_N_MEANS; k++)
+    if (r->plan->without_ns[k] > 0)
+      sw_jw_kreal(w, means[k], r->plan->without_ns[k]);
   sw_jw_end_object(w);
   sw_jw_end_object(w);
 }
@@ -156,6 +168,7 @@ static void write_conversions(struct sw_jw *w, const struct sw_report *r)
     const struct sw_op *op = &r->program->ops.v[c->op];
     sw_jw_object(w);
     sw_jw_kstr(w, "storage", r->program->storages.v[c->storage].name);
+    sw_jw_kstr(w, "copy", r->program->storages.v[c->copy].name);
     sw_jw_key(w, "from");
     sw_layout_json(w, r->program->storages.v[c->storage].layout);
     sw_jw_key(w, "to");

@@ -120,14 +120,15 @@ static void run_pointwise(struct sim_exec *x, enum sim_fn fn)
       from[k] = sim_place(&x->view[in[k]], d->n_dims, at);
     for (int64_t j = 0; j < d->slice[x->inner] && x->rc == SW_OK; j++) {
       float v[DSC_MAX_TENSORS] = {0};
-      bool poison[DSC_MAX_TENSORS] = {false}, any = false;
+      /* masked lanes are nobody's: what is computed there must not be told from what nobody wrote */
+      bool poison[DSC_MAX_TENSORS] = {false}, is_masked = j >= masked, any = is_masked;
       for (int k = 0; k < n; k++) {
         const struct sim_view *w = &x->view[in[k]];
         int64_t e = from[k] + j * w->step[x->inner];
-        v[k] = j < masked ? (float)w->v[e] : (float)d->mask_value;
-        any |= poison[k] = j < masked && w->poison[e];
+        v[k] = is_masked ? (float)d->mask_value : (float)w->v[e];
+        any |= poison[k] = !is_masked && w->poison[e];
       }
-      if (fn == F_WHERE && !poison[0])
+      if (fn == F_WHERE && !poison[0] && !is_masked)
         any = poison[v[0] != 0 ? 1 : 2];
       put(x, &r, to + j * out->step[x->inner], (double)pointwise(x, fn, v, n), any);
     }
@@ -280,9 +281,9 @@ static void reduce_core(struct sim_exec *x, enum sim_fn fn, struct partial *p)
   } while (sim_advance(d->n_dims, d->slice, outer, at));
 }
 
-/* Sum of products over one row of the inner dim. The matrix unit masks lanes of the first operand beyond the real K,
- * whatever they hold; in the files they are the ones that meet zero rows of the second (M8). So poison x 0 counts as 0,
- * and so does anything x a 0 of the second operand. Poison is stored as 0. */
+/* Sum of products over one row of the inner dim. Lanes of the first operand beyond the real K are poison, and in the files
+ * they meet zero rows of the second (M8): poison x 0 counts as 0. Whatever has a value is multiplied: infinity x 0 is NaN.
+ * Poison is stored as 0. */
 static void products(const struct sim_view *a, int64_t ia, const struct sim_view *b, int64_t ib, struct partial *p,
                      int64_t ic, int64_t n, int64_t sa, int64_t sb, int64_t sc)
 {
@@ -295,11 +296,11 @@ static void products(const struct sim_view *a, int64_t ia, const struct sim_view
     return;
   }
   for (int64_t j = 0; j < n; j++, ia += sa, ib += sb, ic += sc) {
-    bool masked = !b->poison[ib] && b->v[ib] == 0, zero = masked || (!a->poison[ia] && a->v[ia] == 0);
-    if ((a->poison[ia] || b->poison[ib]) && !zero)
-      p->poison[ic] = 1;
-    else if (!a->poison[ia] && !b->poison[ib] && !masked)
+    bool zero = (!b->poison[ib] && b->v[ib] == 0) || (!a->poison[ia] && a->v[ia] == 0);
+    if (!a->poison[ia] && !b->poison[ib])
       p->sum[ic] += a->v[ia] * b->v[ib];
+    else if (!zero)
+      p->poison[ic] = 1;
   }
 }
 

@@ -19,6 +19,7 @@ struct buffer {
   uint64_t digest; /* of its memory when it was loaded */
   double fill;
   int64_t index_range; /* it holds row numbers below this; 0: it holds none */
+  bool index_from_end; /* and the loader adds that to negative ones */
   struct sim_memory *memory;
   struct image_host host;
 };
@@ -102,6 +103,7 @@ static void read_buffer(struct rt *r, const json_t *j)
   b->has_fill = json_is_number(fill);
   b->fill = json_number_value(fill);
   b->index_range = json_integer_value(json_object_get(j, "index_range"));
+  b->index_from_end = json_is_true(json_object_get(j, "index_from_end"));
   if (!read_layout(r, b, json_object_get(j, "layout")))
     return;
   int64_t bytes = json_integer_value(json_object_get(j, "bytes"));
@@ -201,7 +203,8 @@ static bool fill_host(struct rt *r, struct buffer *b, const struct sw_tensor *t)
     int64_t i = 0;
     for (int d = 0; d < t->rank; d++)
       i += at[d] * b->image.stride[d];
-    b->host.v[i] = element(t, at);
+    double v = element(t, at);
+    b->host.v[i] = b->index_from_end && v < 0 ? v + (double)b->index_range : v;
     b->host.undefined[i] = false;
   }
   return true;
@@ -336,7 +339,8 @@ static enum sw_rc check_rows(struct rt *r, struct buffer *b)
       struct sw_fault *f = sw_fault(r->job, SW_INVALID, "%s holds row number %.0f, and there are rows 0 to %" PRId64,
                                     b->source ? b->source : b->name, b->host.v[i], b->index_range - 1);
       f->tensor = b->name;
-      f->advice = "row numbers count from 0; negative ones, which PyTorch counts from the end, are not supported";
+      f->advice = b->index_from_end ? "row numbers count from 0, negative ones from the end"
+                                    : "row numbers count from 0; negative ones are taken for indexing with an input alone";
       return SW_INVALID;
     }
   return SW_OK;

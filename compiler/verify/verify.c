@@ -99,55 +99,60 @@ static void give_inputs(struct expected *x, struct rt *r)
   }
 }
 
-/* The graph output that an output of the manifest stands for: the number of user output `order`, or the mutation of
- * `mutates`; -1: none (the training dialect lists no mutations). */
-static int graph_output(const struct expected *x, const char *mutates, int order)
+/* What an output of the manifest is in the graph. */
+struct meant {
+  int order;  /* number of the user output, or -1: */
+  int input;  /* the graph input whose new value it is, -1: none is known */
+  int output; /* of the graph; -1: none (the training dialect lists no mutations) */
+};
+
+/* A mutation names a qualified buffer or an input; where both have the name, the output's own name tells. */
+static int mutated_input(const struct sw_graph *g, const struct rt_output *got)
 {
+  int found = -1;
+  for (int i = 0; i < g->inputs.n; i++) {
+    const struct sw_input *in = &g->inputs.v[i];
+    const char *name = in->kind == SW_INPUT_USER || !in->target ? in->name : in->target;
+    if (in->value >= 0 && !strcmp(name, got->mutates) && (found < 0 || !strcmp(in->name, got->name)))
+      found = i;
+  }
+  return found;
+}
+
+static struct meant meant(const struct expected *x, const struct rt_output *got, int order)
+{
+  struct meant m = {got->mutates ? -1 : order, -1, -1};
   for (int i = 0; i < x->g->outputs.n; i++) {
     const struct sw_output *o = &x->g->outputs.v[i];
-    if (mutates ? o->target && !strcmp(o->target, mutates) : o->kind == SW_OUTPUT_USER && !order--)
-      return i;
+    bool same = got->mutates ? o->target && !strcmp(o->target, got->mutates) && o->arg.kind == SW_ARG_VALUE &&
+                                   !strcmp(x->g->values.v[o->arg.value].name, got->name)
+                             : o->kind == SW_OUTPUT_USER && !order--;
+    if (same) {
+      m.output = i;
+      m.input = got->mutates ? o->input : -1;
+      return m;
+    }
   }
-  return -1;
+  if (got->mutates)
+    m.input = mutated_input(x->g, got);
+  return m;
 }
 
-/* The value that a graph input has after the run, by the input's name or its qualified one; -1: there is none. */
-static int input_named(const struct expected *x, const char *name)
+static bool from_file(const struct expected *x, struct meant m, struct sw_io_value *want)
 {
-  for (int i = 0; i < x->g->inputs.n; i++) {
-    const struct sw_input *in = &x->g->inputs.v[i];
-    if (in->value >= 0 && (!strcmp(in->name, name) || (in->target && !strcmp(in->target, name))))
-      return in->value;
-  }
-  return -1;
-}
-
-static bool from_file(const struct expected *x, const char *mutates, int order, struct sw_io_value *want)
-{
+  const struct sw_input *in = m.input < 0 ? NULL : &x->g->inputs.v[m.input];
+  bool is_user = in && in->kind == SW_INPUT_USER;
   for (int i = 0; i < x->io->values.n; i++) {
     const struct sw_io_value *v = &x->io->values.v[i];
-    bool is_after = v->role == SW_IO_BUFFER_AFTER || v->role == SW_IO_INPUT_AFTER;
-    if (mutates ? is_after && !strcmp(v->name, mutates) : v->role == SW_IO_OUTPUT && v->order == order) {
+    bool same = in ? v->role == (is_user ? SW_IO_INPUT_AFTER : SW_IO_BUFFER_AFTER) &&
+                         !strcmp(v->name, is_user || !in->target ? in->name : in->target)
+                   : v->role == SW_IO_OUTPUT && v->order == m.order;
+    if (same) {
       *want = *v;
       return true;
     }
   }
   return false;
-}
-
-/* Largest difference between the two evaluations of a value. */
-static double own_error(struct expected *x, int value)
-{
-  const struct sw_evaluated *a = sw_eval_value(x->eval, value), *b = sw_eval_value(x->rounded, value);
-  int64_t n, m;
-  double most = 0;
-  if (b->kind != SW_TENSOR || !a->tensor.cells || !a->tensor.cells->real)
-    return 0;
-  const double *v = sw_tensor_reals(x->job->arena, &a->tensor, &n), *w = sw_tensor_reals(x->job->arena, &b->tensor, &m);
-  for (int64_t i = 0; i < n && i < m; i++)
-    if (isfinite(v[i]) && isfinite(w[i]))
-      most = fmax(most, fabs(v[i] - w[i]));
-  return most;
 }
 
 /* Where the graph itself leaves its dtype, there is nothing to compare: such an element may be anything. */
@@ -172,15 +177,15 @@ static void forgive_overflow(struct expected *x, int value, const struct sw_tens
 
 /* The tolerance is 2 % of the largest value (half precision after a few hundred operations, superdsc.md M12), or four
  * times what rounding to the graph's own dtypes does, where a graph amplifies it. */
-static bool from_graph(struct expected *x, const char *mutates, int order, const struct sw_tensor *got,
-                       struct sw_io_value *want)
+static bool from_graph(struct expected *x, struct meant m, const struct sw_tensor *got, struct sw_io_value *want, int *of)
 {
-  int o = graph_output(x, mutates, order), value = -1;
-  if (o >= 0 && x->g->outputs.v[o].arg.kind == SW_ARG_VALUE)
-    value = x->g->outputs.v[o].arg.value;
-  else if (mutates)
-    value = input_named(x, mutates);
+  int value = -1;
+  if (m.output >= 0 && x->g->outputs.v[m.output].arg.kind == SW_ARG_VALUE)
+    value = x->g->outputs.v[m.output].arg.value;
+  else if (m.input >= 0)
+    value = x->g->inputs.v[m.input].value;
   const struct sw_evaluated *v = value < 0 ? NULL : sw_eval_value(x->eval, value);
+  *of = value;
   if (!v || v->kind != SW_TENSOR)
     return false;
   *want = (struct sw_io_value){.role = SW_IO_OUTPUT, .name = "", .value = *v};
@@ -189,7 +194,8 @@ static bool from_graph(struct expected *x, const char *mutates, int order, const
   for (int64_t i = 0; i < n && v->tensor.cells->real; i++)
     if (isfinite(v->tensor.cells->real[i]))
       most = fmax(most, fabs(v->tensor.cells->real[i]));
-  want->atol = n && v->tensor.cells->real ? fmax(0.02 * most, (x->dl16 ? 8 : 4) * own_error(x, value)) : 0;
+  double own = sim_distance(x->job->arena, v, sw_eval_value(x->rounded, value));
+  want->atol = n && v->tensor.cells->real ? fmax(0.02 * most, (x->dl16 ? 8 : 4) * own) : 0;
   if (n && v->tensor.cells->real)
     forgive_overflow(x, value, got, want);
   return true;
@@ -205,11 +211,13 @@ static enum sw_rc compare(struct expected *x, struct rt *r, struct sw_verified *
     v->name = got.name;
     v->mutates = got.mutates;
     v->undefined = got.undefined;
-    int mine = got.mutates ? -1 : order++;
+    v->value = -1;
+    struct meant m = meant(x, &got, order);
+    order += !got.mutates;
     struct sw_io_value want;
     if (!got.is_tensor)
       continue;
-    v->is_compared = x->io ? from_file(x, got.mutates, mine, &want) : from_graph(x, got.mutates, mine, &got.tensor, &want);
+    v->is_compared = x->io ? from_file(x, m, &want) : from_graph(x, m, &got.tensor, &want, &v->value);
     if (v->is_compared)
       sw_io_compare(x->job->arena, &want, &(struct sw_evaluated){.kind = SW_TENSOR, .tensor = got.tensor}, &v->difference);
     if ((v->is_compared && !v->difference.agrees) || (v->undefined && sw_tensor_elements(&got.tensor)))

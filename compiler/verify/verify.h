@@ -8,6 +8,7 @@
 struct sw_verified_output {
   const char *name;
   const char *mutates; /* input or buffer whose new value this is, or NULL */
+  int value;           /* of the graph, that it was compared with; -1: none */
   int64_t undefined;   /* elements that the program never wrote */
   bool is_compared;    /* false: there is nothing to compare with */
   struct sw_difference difference;

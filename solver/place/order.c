@@ -38,32 +38,28 @@ static int64_t lowest(struct sw_pack *k, int i, struct span *taken)
   return base <= k->height - k->tallest[i] ? base : -1;
 }
 
-struct key {
-  int64_t a, b;
-  int i;
-};
-
-/* Descending, equal ones in order of the list. */
-static int by_key(const void *x, const void *y)
+int sw_by_pack_key(const void *x, const void *y)
 {
-  const struct key *p = x, *q = y;
+  const struct sw_pack_key *p = x, *q = y;
   if (p->a != q->a)
     return p->a > q->a ? -1 : 1;
   if (p->b != q->b)
     return p->b > q->b ? -1 : 1;
+  if (p->c != q->c)
+    return p->c > q->c ? -1 : 1;
   return (p->i > q->i) - (p->i < q->i);
 }
 
 enum order { BY_AREA, BY_LIFE, BY_HEIGHT, BY_START, N_ORDERS };
 
 /* Pinned items come first in every order. */
-static struct key key_of(const struct sw_pack *k, int i, int position, enum order order)
+static struct sw_pack_key key_of(const struct sw_pack *k, int i, int position, enum order order)
 {
   const struct sw_shape *s = &k->items[i].shape;
   int64_t life = s->v[s->n - 1].s1 - s->v[0].s0, h = k->tallest[i], area = 0;
   for (int p = 0; p < s->n; p++)
     area += (s->v[p].s1 - s->v[p].s0) * s->v[p].h;
-  struct key key = {.i = position};
+  struct sw_pack_key key = {.i = position};
   switch (order) {
   case BY_AREA:
     key.a = area;
@@ -86,14 +82,14 @@ static struct key key_of(const struct sw_pack *k, int i, int position, enum orde
 }
 
 /* Tries the order and then repairs it: what found no room goes to the front. */
-static bool try_order(struct sw_pack *k, const int *list, int n, int rounds, struct key *keys, struct span *taken)
+static bool try_order(struct sw_pack *k, const int *list, int n, int rounds, struct sw_pack_key *keys, struct span *taken)
 {
   int64_t front = (int64_t)1 << 61;
   for (int round = 0; round < rounds; round++) {
     bool fits = true;
     for (int p = 0; p < n; p++)
       k->offset[list[p]] = -1;
-    qsort(keys, (size_t)n, sizeof *keys, by_key);
+    qsort(keys, (size_t)n, sizeof *keys, sw_by_pack_key);
     for (int p = 0; p < n; p++) {
       int i = list[keys[p].i];
       k->offset[i] = lowest(k, i, taken);
@@ -118,7 +114,7 @@ bool sw_pack_by_order(struct sw_pack *k, const int *list, int n, int rounds)
     if (k->meet_at[list[p] + 1] - k->meet_at[list[p]] > widest)
       widest = k->meet_at[list[p] + 1] - k->meet_at[list[p]];
   struct span *taken = SW_NEW_N(k->arena, struct span, widest);
-  struct key *keys = SW_NEW_N(k->arena, struct key, n);
+  struct sw_pack_key *keys = SW_NEW_N(k->arena, struct sw_pack_key, n);
   for (int order = 0; order < N_ORDERS; order++) {
     for (int p = 0; p < n; p++)
       keys[p] = key_of(k, list[p], p, (enum order)order);

@@ -42,6 +42,13 @@ struct sw_pack {
 /* Cuts time where nothing crosses, then per piece: orders, gluing, search. */
 enum sw_packed sw_pack(struct sw_pack *k);
 
+/* What items are ordered by: descending, equal ones by number. */
+struct sw_pack_key {
+  int64_t a, b, c;
+  int i;
+};
+int sw_by_pack_key(const void *a, const void *b);
+
 /* -- the parts of it; `list` are the items of one piece in order of their first section -- */
 
 /* Lowest free address, item by item, in several orders, each repaired until `rounds` are over. */

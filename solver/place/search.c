@@ -211,27 +211,9 @@ static bool pack_all(struct search *s, const int *list, int n, int64_t last, int
 
 enum ranking { LIFE_AREA, LOAD_AREA, LOAD_LIFE, N_RANKINGS };
 
-struct key {
-  int64_t a, b, c;
-  int item;
-};
-
-/* Descending. */
-static int by_key(const void *x, const void *y)
-{
-  const struct key *p = x, *q = y;
-  if (p->a != q->a)
-    return p->a > q->a ? -1 : 1;
-  if (p->b != q->b)
-    return p->b > q->b ? -1 : 1;
-  if (p->c != q->c)
-    return p->c > q->c ? -1 : 1;
-  return (p->item > q->item) - (p->item < q->item);
-}
-
 static void rank(struct search *s, enum ranking ranking)
 {
-  struct key *keys = SW_NEW_N(s->k->arena, struct key, s->n);
+  struct sw_pack_key *keys = SW_NEW_N(s->k->arena, struct sw_pack_key, s->n);
   for (int p = 0; p < s->n; p++) {
     const struct sw_shape *shape = &s->k->items[s->list[p]].shape;
     int64_t life = shape->v[shape->n - 1].s1 - shape->v[0].s0, area = 0, load = 0;
@@ -241,13 +223,13 @@ static void rank(struct search *s, enum ranking ranking)
         if (s->to_come[t] > load)
           load = s->to_come[t];
     }
-    keys[p] = ranking == LIFE_AREA   ? (struct key){life, area, load, s->list[p]}
-              : ranking == LOAD_AREA ? (struct key){load, area, life, s->list[p]}
-                                     : (struct key){load, life, area, s->list[p]};
+    keys[p] = ranking == LIFE_AREA   ? (struct sw_pack_key){life, area, load, s->list[p]}
+              : ranking == LOAD_AREA ? (struct sw_pack_key){load, area, life, s->list[p]}
+                                     : (struct sw_pack_key){load, life, area, s->list[p]};
   }
-  qsort(keys, (size_t)s->n, sizeof *keys, by_key);
+  qsort(keys, (size_t)s->n, sizeof *keys, sw_by_pack_key);
   for (int p = 0; p < s->n; p++)
-    s->rank[keys[p].item] = p;
+    s->rank[keys[p].i] = p;
 }
 
 enum { FIRST_TURN = 300000 };

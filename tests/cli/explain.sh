@@ -26,6 +26,39 @@ want "$tmp/out" "tensor 2 (output): fp16 in HBM, argument 2 (y) at bytes 0 to 31
 want "$tmp/out" "tensor 0 (input): fp16 in the pool at bytes 0 to 31744 by core"
 if "$SW" explain "$tmp/d" nobody 2>"$tmp/err"; then exit 1; fi
 want "$tmp/err" "no storage, op, node, source line or file of this result is called nobody"
+if "$SW" explain "$tmp/d" stick 2>"$tmp/err"; then exit 1; fi
+want "$tmp/err" "there are a:stick0, restickify a; result.json lists all"
+
+# a conversion: of what, for whom, why
+"$SW" explain "$tmp/d" a:stick0 >"$tmp/out"
+want "$tmp/out" "made from   a, device_size:4,128,64/stride_map:64,256,1, 32768 elements"
+want "$tmp/out" "for         y"
+want "$tmp/out" "reason      y reads a: its stick is on another dim"
+want "$tmp/out" "remedy      load a as device_size:"
+
+# three sums with transposed operands: proved with one conversion of 16,384 elements, greedy pays twice
+cat >"$tmp/chain.graph" <<'END'
+%a : f16[128,128] = input
+%x : f16[128,128] = input
+%b : f16[128,128] = input
+%ta : f16[128,128] = aten.t(%a)
+%n1 : f16[128,128] = aten.add.Tensor(%ta, %x)
+%tb : f16[128,128] = aten.t(%b)
+%n2 : f16[128,128] = aten.add.Tensor(%n1, %tb)
+return %n2
+END
+"$SW" compare "$tmp/chain.graph" --objective elements --profile best --solver ilp,greedy >"$tmp/out"
+want "$tmp/out" "16384 elements    +0.0%     1"
+want "$tmp/out" "32768 elements  +100.0%     2"
+"$SW" compare "$tmp/chain.graph" --objective elements --profile best --solver ilp,greedy --json |
+  python3 -c 'import json,sys; d=json.load(sys.stdin); assert [r["over"] for r in d["runs"]] == [0, 1], d'
+
+# parameters by the module's name too; where readers disagree the loader lays out two
+"$SW" compile "$SW_SOURCE/data/models/rmsnorm_swiglu_mlp_fp16.pt2" -o "$tmp/m" >/dev/null
+"$SW" explain "$tmp/m" down.weight >"$tmp/out"
+want "$tmp/out" "storage     p_down_weight: parameter float16[64,160]"
+want "$tmp/out" "chosen      device_size:1,160,64/stride_map:10240,1,160: best plan costs"
+want "$tmp/out" "(+1), loaded in 2 layouts"
 
 "$SW" compare "$graph" --profile torch-spyre --baseline "$tmp/base" >/dev/null
 "$SW" compare "$graph" --profile torch-spyre --baseline "$tmp/base" >/dev/null

@@ -18,7 +18,9 @@ model=$SW_SOURCE/data/models/softmax_block.pt2
 expect 66 'No such file' "no input" "$SW" compile "$tmp/none" -o "$tmp/dir"
 expect 64 'no verb' "no such verb" "$SW" conpile
 expect 64 'one of ilp' "bad value" "$SW" compile "$model" --solver magic -o "$tmp/dir"
-expect 64 'no option' "bad option" "$SW" compile "$model" --colour red -o "$tmp/dir"
+expect 64 'compile has no option --colour.*help compile' "bad option" "$SW" compile "$model" --colour red -o "$tmp/dir"
+expect 64 'one of read, lower' "bad pass" "$SW" compile "$model" --dump-after lowered -o "$tmp/dir"
+expect 64 'stdin' "no model" "$SW" compile -o "$tmp/dir"
 
 head -c 3000 "$model" >"$tmp/cut.pt2"
 expect 65 'zip|archive' "truncated zip" "$SW" compile "$tmp/cut.pt2" -o "$tmp/dir"

@@ -8,6 +8,5 @@ import cases_views
 CASES = sorted(cases_layout.CASES + cases_views.CASES + cases_types.CASES + cases_plan.CASES + cases_found.CASES, key=lambda c: c.number)
 
 SKIPPED = {
-    "BR-52": "compile time over graph size: measured by the benchmarks, not a yes or no",
     "BR-62 to BR-71": "the service: tests/http",
 }

@@ -1,5 +1,5 @@
 """What random graphs found in stickwright itself (tests/property), shrunk."""
-from case import Case
+from case import Case, REFUSED
 
 CASES = [
     Case("SW-01", "a fill is an operand of a matmul: it is written out first", """
@@ -180,4 +180,103 @@ CASES = [
          %y : f16[4,128] = aten.mul.Tensor(%x, 1000)
          %z : f16[4,128] = aten.rms_norm.default(%y, [128], %w, 1e-05)
          return %z""", status="optimal"),
+    Case("SW-39", "rows of single float32 elements, from a cast: half pairs of sticks must be outermost, and so must the rows", """
+         %x : f16[1,100] = input
+         %f : f32[1,100] = aten._to_copy.default(%x, dtype=f32)
+         %r : i64[102] = input
+         %i : f32[1,102] = aten.index.Tensor(%f, [None, %r])
+         %y : f16[1,102] = aten._to_copy.default(%i, dtype=f16)
+         return %y""", status=REFUSED, says=["take the rows first and cast them then"]),
+    Case("SW-40", "rows written into the middle of a cache: torch-spyre copies it with its rows outermost, writes, and copies it back", """
+         %c : f16[1,4,96,64] = input
+         %i : i64[1] = input
+         %u : f16[1,4,1,64] = input
+         %y : f16[1,4,96,64] = aten.index_copy_(%c, 2, %i, %u)
+         %z : f16[1,4,96,64] = aten.relu(%y)
+         return %z""", profile="torch-spyre", status="optimal"),
+    Case("SW-40", "the same into a new tensor, two rows", """
+         %c : f16[4,96,64] = input
+         %i : i64[2] = constant("rows")
+         %u : f16[4,2,64] = input
+         %y : f16[4,96,64] = aten.index_copy(%c, 1, %i, %u)
+         return %y""", profile="torch-spyre", status="optimal"),
+    Case("SW-41", "rows that all become a number", """
+         %x : f16[13,8,64] = input
+         %i : i64[6] = input
+         %u : f16[1,1,1] = input
+         %e : f16[6,8,64] strides=[0,0,0] = aten.expand(%u, [6,8,64])
+         %y : f16[13,8,64] = aten.index_put(%x, [%i], %e)
+         return %y""", status="optimal|feasible"),
+    Case("SW-41", "rows that all become a row, whole sticks", """
+         %x : f16[13,8,64] = input
+         %i : i64[6] = input
+         %u : f16[1,8,64] = input
+         %e : f16[6,8,64] strides=[0,64,1] = aten.expand(%u, [6,8,64])
+         %y : f16[13,8,64] = aten.index_put(%x, [%i], %e)
+         return %y""", status="optimal|feasible"),
+    Case("SW-41", "rows that all become a column", """
+         %x : f16[13,8,64] = input
+         %i : i64[6] = input
+         %u : f16[1,8,1] = input
+         %e : f16[6,8,64] strides=[0,1,0] = aten.expand(%u, [6,8,64])
+         %y : f16[13,8,64] = aten.index_put(%x, [%i], %e)
+         return %y""", status="optimal|feasible"),
+    Case("SW-41", "x[rows] = -1 in place", """
+         %x : f16[13,128,64] = input
+         %i : i64[6] = input
+         %s : f16[] = aten.scalar_tensor(-1.0, dtype=f16)
+         %y : f16[13,128,64] = aten.index_put_(%x, [%i], %s)
+         return""", status="optimal|feasible"),
+    Case("SW-42", "experts in one grouped product: how to export them", """
+         %x : f16[4,64] = input
+         %w : f16[2,64,32] = parameter
+         %o : i32[2] = input
+         %y : f16[4,32] = transformers.grouped_mm_fallback.default(%x, %w, %o)
+         return %y""", status="unsupported", says=["y", "outside ATen", "experts_implementation", "batched_mm"]),
+    Case("SW-42", "an operator nobody knows", """
+         %x : f16[4,64] = input
+         %y : f16[4,64] = torchvision.deform_conv2d.default(%x)
+         return %y""", status="unsupported", says=["y", "outside ATen", "grid_sample"]),
+    Case("SW-42", "max of two tensors has the size they broadcast to", """
+         %x : f16[4,64] = input
+         %z : f16[4,1] = input
+         %y : f16[4,64] = aten.max.other(%x, %z)
+         return %y""", status="optimal"),
+    Case("SW-42", "windows that overlap have no layout: each is copied", """
+         %x : f16[4,64] = input
+         %y : f16[4,31,4] = aten.unfold(%x, 1, 4, 2)
+         %z : f16[4,31] = aten.sum.dim_IntList(%y, [2])
+         return %z""", status="optimal"),
+    Case("SW-42", "an order of norm that the device has no root for", """
+         %x : f16[4,64] = input
+         %y : f16[4] = aten.norm.ScalarOpt_dim(%x, 3, [1])
+         return %y""", status="unsupported", says=["y", "order 3"]),
+    Case("SW-45", "the half turn of a vector", """
+         %x : f16[200] = input
+         %a : f16[100] offset=100 = aten.slice.Tensor(%x, 0, 100, 200)
+         %n : f16[100] = aten.neg(%a)
+         %b : f16[100] = aten.slice.Tensor(%x, 0, 0, 100)
+         %y : f16[200] = aten.cat([%n, %b])
+         return %y""", status="optimal"),
+    Case("SW-43", "the largest of one", """
+         %x : f16[32,16,1] = input
+         topk: %v : f16[32,16,1], _ = aten.topk(%x, 1, 2)
+         %y : f16[32,16,1] = aten.relu(%v)
+         return %y""", status="optimal"),
+    Case("SW-43", "and where it is", """
+         %x : f16[32,16,1] = input
+         topk: %v : f16[32,16,1], %i : i64[32,16,1] = aten.topk(%x, 1, 2)
+         return %v, %i""", status="optimal|feasible"),
+    Case("SW-43", "of a number", """
+         %x : f16[] = input
+         topk: %v : f16[], _ = aten.topk(%x, 1)
+         return %v""", status="optimal|feasible"),
+    Case("SW-44", "the two largest where one lane a stick counts: their dim was taken for the stick", """
+         %x : f16[5,7,15,1] = input
+         topk: %v : f16[2,7,15,1], _ = aten.topk(%x, 2, 0)
+         return %v""", status="optimal|feasible"),
+    Case("SW-44", "the largest of each", """
+         %x : f16[5,15,192,1] = input
+         topk: %v : f16[1,15,192,1], _ = aten.topk(%x, 1, 0)
+         return %v""", status="optimal|feasible"),
 ]

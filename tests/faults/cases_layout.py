@@ -262,4 +262,20 @@ CASES = [
     Case("BR-72", "strides of outputs are the graph's; an alias of an input stays one", THERE_AND_BACK + "%tu, %y, %ta", status="optimal",
          cost=16384, conversions=1, strides=[[1, 128], [128, 1], [1, 128]],
          check=lambda r: [] if r.manifest()["outputs"][2]["buffer"] == "a" else ["the alias became a copy"]),
+    Case("BR-72", "a contiguous copy of a transposed input is no view of it", """
+         %a : f16[128,256] = input
+         %t : f16[256,128] strides=[1,256] = aten.t(%a)
+         %y : f16[256,128] = aten.contiguous(%t)
+         return %y""", strides=[[128, 1]],
+         check=lambda r: [] if r.manifest()["outputs"][0]["buffer"] != "a" else ["the copy became an alias"]),
+    Case("BR-72", "repeated rows leave as rows of their own", """
+         %a : f16[3,64] = input
+         %u : f16[1,3,64] = aten.unsqueeze(%a,0)
+         %y : f16[2,3,64] = aten.repeat(%u,[2,1,1])
+         return %y""", strides=[[192, 64, 1]]),
+    Case("BR-72", "a convolution's result is channels first, whatever its lanes are", """
+         %x : f16[1,64,8,8] = input
+         %w : f16[128,64,1,1] = parameter
+         %y : f16[1,128,8,8] = aten.conv2d.default(%x,%w)
+         return %y""", strides=[[8192, 64, 8, 1]]),
 ]

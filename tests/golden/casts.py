@@ -188,7 +188,7 @@ CASES = [
         %s : f32[8,W] = aten.mul.Tensor(%u, %w)
         %y : f16[8,W] = aten.to.dtype(%s, f16)
         return %y"""),
-    ("written in place", NONE, """
+    ("written in place", WIDTHS, """
         %x : f32[8,W] = input
         %a : f16[8,W] = input
         %s : f32[8,W] = aten.mul.Tensor(%x, %x)

@@ -47,7 +47,7 @@ def best(what, text, t, has=(), lacks=(), host=0):
 
 
 def constants(out):
-    return {p.name.split("_", 1)[1]: p.read_bytes() for p in (out / "constants").iterdir()}
+    return {p.name.split("_", 1)[1]: p.read_bytes() for p in out.glob("constants/*")}
 
 
 def numbers(halves):
@@ -227,6 +227,49 @@ def look_ups(t):
     best("free", FREE, t, host=2)
 
 
+ROTATION = """%x : f16[4,64] = input
+%a : f16[4,32] strides=[64,1] = aten.slice.Tensor(%x, 1, 0, 32)
+%b : f16[4,32] strides=[64,1] offset=32 = aten.slice.Tensor(%x, 1, 32, 64)
+%n : f16[4,32] = aten.neg(%b)
+%y : f16[4,64] = aten.cat([%n, %a], 1)
+return %y
+"""
+# Rows of a parameter are finite: the user gives integers alone.
+ROTATED_ROWS = """%w : f16[10,64] = parameter
+%i : i64[4] = input
+%x : f16[4,64] = aten.embedding(%w, %i)
+""" + ROTATION.split("\n", 1)[1]
+
+
+def infinities(t):
+    """A product with zeros and ones makes NaN of infinity x 0: such products are named, and precision strict does without."""
+    matrices = "selection", "shift", "half_turn"  # of halves: a 1 is 0x3c00; what a where3 chooses by is bool
+    by_product = lambda out: any(n.startswith(matrices) and 0x3c in data for n, data in constants(out).items())
+    for what, text in ("heads", HEADS), ("pad", PAD), ("cat", CAT), ("rotation", ROTATION):
+        for precision, expected in ("device", True), ("strict", False):
+            name = f"{what}_{precision}"
+            _, out, r = compile_(name, text, t, "--precision", precision)
+            check(name + ": status", r["status"], "optimal")
+            check(name + ": products", by_product(out), expected)
+            check(name + ": warned", any("precision: node" in w and "finite numbers" in w for w in r["warnings"]), expected)
+    _, out, r = compile_("rotated_rows", ROTATED_ROWS, t, "--precision", "strict")
+    check("rotated rows", (r["status"], by_product(out), r["warnings"]), ("optimal", True, []))
+    # Row 1 has an infinity in column 40, which becomes that of column 8 with the other sign.
+    x = [[(64 * r + c) % 7 for c in range(64)] for r in range(4)]
+    x[1][40] = float("-inf")
+    y = [[-v for v in row[32:]] + row[:32] for row in x]
+    for name, rows in ("x", x), ("y", y):
+        (t / name).write_bytes(struct.pack("<256e", *[v for row in rows for v in row]))
+    half = lambda file: {"order": 0, "file": file, "dtype": "float16", "shape": [4, 64], "strides": [64, 1]}
+    (t / "rotation.io.json").write_text(json.dumps({
+        "name": "rotation", "inputs": [{"name": "x", **half("x")}], "buffers_after": [], "user_inputs_after": [],
+        "outputs": [{"graph_dtype": "float16", "atol": 0, "rtol": 0, **half("y")}]}))
+    for precision, code, says in ("strict", 0, "agrees"), ("device", 1, "differs in 63 of 256"):
+        v = subprocess.run([SW, "verify", t / f"rotation_{precision}", "--model", t / f"rotation_{precision}.graph",
+                            "--inputs", t / "rotation.io.json"], capture_output=True, text=True)
+        check(f"rotation of an infinity, {precision}", (v.returncode, says in v.stdout), (code, True))
+
+
 GATHER = """%rows : i64[5] = input
 %w : f16[10,64] = input
 %y : f16[5,64] = aten.embedding(%w, %rows)
@@ -234,23 +277,116 @@ return %y
 """
 
 
+# x[-1] is the last row; an embedding, whose rows are looked up just so, has no row -1.
+INDEXED = GATHER.replace("aten.embedding(%w, %rows)", "aten.index.Tensor(%w, [%rows])")
+# The end of a table of 10 rows is not that of one of 20; and numbers that are seen elsewhere stay as they are.
+TWO_ENDS = INDEXED.replace("return %y", "%v : f16[20,64] = input\n%z : f16[5,64] = aten.index.Tensor(%v, [%rows])\nreturn %y, %z")
+SEEN = INDEXED.replace("return %y", "return %y, %rows")
+PUT = """%rows : i64[2] = input
+%w : f16[10,64] = input
+%u : f16[2,64] = input
+%y : f16[10,64] = aten.index_put(%w, [%rows], %u)
+return %y
+"""
+# 0, 1, 4, 9, 6, less 10: row numbers that are known count from the end when they are compiled.
+KNOWN = """%w : f16[10,64] = input
+%a : i64[5] = aten.arange(5)
+%s : i64[5] = aten.mul.Tensor(%a, %a)
+%b : i64[5] = aten.remainder.Scalar(%s, 10)
+%rows : i64[5] = aten.sub.Tensor(%b, 10)
+%y : f16[5,64] = aten.index.Tensor(%w, [%rows])
+return %y
+"""
+
+
 def refusals(t):
-    graph, out, _ = compile_("gather", GATHER, t)
-    (t / "w").write_bytes(bytes(1280))
-    (t / "y").write_bytes(bytes(640))
+    for what, text, from_end in (("embedding", GATHER, None), ("indexed", INDEXED, True), ("two_ends", TWO_ENDS, None),
+                                 ("seen", SEEN, None), ("put", PUT, True)):
+        _, out, _ = compile_(what, text, t)
+        rows = next(b for b in json.loads((out / "manifest.json").read_text())["buffers"] if b["source"] == "rows")
+        check(what + ": from the end", (rows["index_range"], rows.get("index_from_end")), (10, from_end))
+    best("known", KNOWN, t)
+    (t / "w").write_bytes(struct.pack("<640e", *[i // 64 for i in range(640)]))  # row r holds r
     entry = lambda n, file, dtype, shape: {"order": n, "file": file, "dtype": dtype, "shape": shape, "strides": [shape[-1], 1][-len(shape):]}
     io = {"name": "gather", "buffers_after": [], "user_inputs_after": [],
           "inputs": [{"name": "rows", **entry(0, "rows", "int64", [5])}, {"name": "w", **entry(1, "w", "float16", [10, 64])}],
           "outputs": [{"graph_dtype": "float16", "atol": 0.001, "rtol": 0.001, **entry(0, "y", "float16", [5, 64])}]}
     (t / "gather.io.json").write_text(json.dumps(io))
-    for bad, rows in (None, [0, 9, 3, 1, 2]), (-1, [0, 9, 3, -1, 2]), (10, [0, 10, 3, 1, 2]):
+    for what, bad, rows in (("embedding", None, [0, 9, 3, 1, 2]), ("embedding", -1, [0, 9, 3, -1, 2]), ("embedding", 10, [0, 10, 3, 1, 2]),
+                            ("indexed", None, [0, -10, 3, -1, 2]), ("indexed", 10, [0, 10, 3, 1, 2]), ("indexed", -1, [0, 9, 3, -11, 2])):
         (t / "rows").write_bytes(struct.pack("<5q", *rows))
-        v = subprocess.run([SW, "verify", out, "--model", graph, "--inputs", t / "gather.io.json"], capture_output=True, text=True)
+        (t / "y").write_bytes(struct.pack("<320e", *[r % 10 for r in rows for _ in range(64)]))
+        v = subprocess.run([SW, "verify", t / what, "--model", t / f"{what}.graph", "--inputs", t / "gather.io.json"],
+                           capture_output=True, text=True)
         said = f"rows holds row number {bad}, and there are rows 0 to 9" in v.stderr
-        check(f"row number {bad}", (v.returncode, said), (65, True) if bad is not None else (0, False))
+        check(f"{what}: row numbers {rows}", (v.returncode, said), (65, True) if bad is not None else (0, False))
+
+
+# What a value was made of says nothing any more once somebody has written into it: y reads b, and w(x) * x the new x.
+WRITTEN = """%a : f16[4,64] = input
+%b : f16[4,64] = input
+%w : f16[64,64] = input
+%p : f16[4,64] = aten.relu(%a)
+%c : f16[4,64] = aten.clone(%p)
+%d : f16[4,64] = aten.copy_(%c, %b)
+%y : f16[4,64] = aten.mm(%c, %w)
+%z : f16[4,64] = aten.mm(%p, %w)
+return %y, %z
+"""
+WRITTEN_BETWEEN = """%h : f16[4,64] = input
+%x : f32[4,64] = aten._to_copy(%h, dtype=f32)
+%s : f32[4,64] = aten.sigmoid(%x)
+%n : f32[4,64] = aten.add_.Scalar(%x, 1.0)
+%m : f32[4,64] = aten.mul.Tensor(%x, %s)
+%y : f16[4,64] = aten._to_copy(%m, dtype=f16)
+return %y
+"""
+# A step of three over 80 columns has no layout at either end: the host copies it.
+STEPS = """%x : f16[4,80] = input
+%s : f16[4,27] = aten.slice.Tensor(%x, 1, 0, 80, 3)
+%y : f16[4,27] = aten.add.Scalar(%s, 1.0)
+return %y
+"""
+
+
+# 40 row numbers are no whole stick: rounded up to 64, the last 24 would write row 0.
+ROWS = """%x : f16[16,COLS] = input
+%i : i64[40] = input
+%v : f16[1,COLS] = input
+%e : f16[40,COLS] = aten.expand(%v, [40, COLS])
+%y : f16[16,COLS] = aten.index_put(%x, [%i], %e)
+return %y
+"""
+
+
+# A constant of one number leaves as the graph says, [5,2,16] by steps of 16, 80 and 1.
+TURNED = """%f : f16[2,5,16] = aten.full([2, 5, 16], 0.5)
+%y : f16[5,2,16] strides=[16,80,1] = aten.permute(%f, [1, 0, 2])
+return %y
+"""
+
+
+def writes(t):
+    _, out = best("turned constant", TURNED, t)
+    check("turned constant: strides", json.loads((out / "manifest.json").read_text())["outputs"][0]["stride"], [16, 80, 1])
+    best("single elements by number", ROWS.replace("COLS", "1"), t, host=1)
+    best("rows by number", ROWS.replace("COLS", "2"), t)
+    _, _, r = compile_("rows_ts", ROWS.replace("COLS", "1"), t, "--profile", "torch-spyre")
+    check("single elements: torch-spyre", r["status"], "unsupported")
+    best("written", WRITTEN, t, [("batchmatmul", 2)])
+    best("written between", WRITTEN_BETWEEN, t, [("sigmoid", 1), ("add", 1)], ["silu"])
+
+
+def host_copies(t):
+    r, _ = best("steps", STEPS, t, host=1)
+    check("steps: why", [h["why"] for h in r["host_steps"]], ["no layout of x suits y: the host lays it out anew"])
+    _, _, r = compile_("steps_ts", STEPS, t, "--profile", "torch-spyre")
+    check("steps: torch-spyre", r["status"] in ("infeasible", "unsupported"), True)
+    _, _, r = compile_("steps_pinned", STEPS, t, "--pin", "x=order:0,1")
+    check("steps: pinned", r["status"], "infeasible")
 
 
 with tempfile.TemporaryDirectory() as d:
-    for test in lanes, inputs, rows_and_ends, products, look_ups, refusals:
+    for test in writes, host_copies, lanes, inputs, rows_and_ends, products, look_ups, infinities, refusals:
         test(pathlib.Path(d))
 sys.exit(1 if failed else 0)

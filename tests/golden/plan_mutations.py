@@ -5,7 +5,7 @@
 
 A few graphs are compiled; then one decision of the plan is changed at a time, in all files that repeat it: where a buffer lies in
 the scratchpads or in the pool (an address, or the place of another buffer), when it lives (the order of two ops), how an op
-is cut over the cores, how much memory there is. Whether the result is still a plan is judged here, by brute force and from the
+is cut over the cores, how much memory there is, how often a loop runs and how far it moves on. Whether the result is still a plan is judged here, by brute force and from the
 files alone: stick by stick, what each core of each op makes of what. The results must be made of the same things in the same
 way as before, nothing may lie outside its memory, and no op may write what it still reads."""
 import argparse
@@ -41,6 +41,14 @@ GRAPHS = {
     "turned": ("%a : f16[128,192] = input\n%b : f16[192,128] = input\n%t : f16[192,128] strides=[1,192] = aten.t.default(%a)\n"
                "%s : f16[192,128] = aten.add.Tensor(%t, %b)\n%e : f16[192,128] = aten.exp.default(%s)\n"
                "%y : f16[192,128] = aten.mul.Tensor(%e, %s)\nreturn %y\n", ["--cores", "4"]),
+}
+# two loops, one in the other: an accumulator outside, a buffer in the scratchpads that each turn has anew
+LOOPS = {
+    "loops": ("%x : f16[64,128] = input\n%w : f16[128,128] = input\n%v : f16[128,64] = input\n%h : f16[64,128] = aten.mm.default(%x, %w)\n"
+              "%r : f16[64,128] = aten.relu.default(%h)\n%y : f16[64,64] = aten.mm.default(%r, %v)\nreturn %y\n",
+              ["--tile", "x:0=2", "--tile", "w:1=2", "--cores", "4"]),
+    "copied": ("%x : f16[64,256] = input\n%z : f16[64,256] = input\n%s : f16[64,256] = aten.add.Tensor(%x, %z)\n"
+               "%y : f16[64,256] = aten.mul.Tensor(%s, %x)\nreturn %y\n", ["--tile", "x:0=4", "--cores", "2", "--profile", "torch-spyre"]),
 }
 
 
@@ -116,9 +124,24 @@ class Bundle:
     def __init__(self, folder, lx_bytes, arg_bytes):
         self.folder, self.lx_bytes, self.arg_bytes = folder, lx_bytes, arg_bytes
         self.lines = (folder / "bundle.mlir").read_text().splitlines()
-        self.value, self.pool, self.runs, self.ops = {}, 0, [], {}
-        for line in self.lines:
-            self.statement(line.strip())
+        self.value, self.pool, self.runs, self.calls, self.ops = {}, 0, [], {}, {}
+        self.maps = dict(m for line in self.lines for m in re.findall(r"^(#\w+) = affine_map<.*-> \((.*)\)>", line))
+        self.block(0)
+
+    def block(self, i):
+        """Runs the lines from here to the brace that closes; gives the line behind it."""
+        while i < len(self.lines) and self.lines[i].strip() != "}":
+            line = self.lines[i].strip()
+            if m := re.match(r"scf.for (%\w+) = (%\w+) to (%\w+) step (%\w+) \{", line):
+                begin, end, step = (self.value[v][1] for v in m.groups()[1:])
+                for turn in range(begin, end, step):
+                    self.value[m[1]] = (None, turn)
+                    behind = self.block(i + 1)
+                i = behind
+                continue
+            self.statement(line)
+            i += 1
+        return i + 1
 
     def statement(self, s):
         if m := re.match(r"(%\w+) = arith.constant (\d+)", s):
@@ -126,13 +149,18 @@ class Bundle:
         elif m := re.match(r"(%\w+) = arith.addi (%\w+), (%\w+)", s):
             base, offset = self.value[m[2]], self.value[m[3]][1]
             self.value[m[1]] = (base[0], base[1] + offset)
+        elif m := re.match(r"(%\w+) = affine.apply (#\w+)\((.*)\)\[(%\w+)\]", s):
+            base, turns = self.value[m[4]], [self.value[v][1] for v in m[3].split(", ")]
+            terms = re.findall(r"(?:(\d+)\*)?d(\d)", self.maps[m[2]])
+            self.value[m[1]] = (base[0], base[1] + sum(int(n or 1) * turns[int(d)] for n, d in terms))
         elif m := re.match(r"(%pool) = sdscbundle.device_mem_allocate (\d+)", s):
             self.value[m[1]], self.pool = ("pool", 0), int(m[2])
         elif m := re.match(r"(%arg_(\d+)) = sdscbundle.input_arg_extract", s):
             self.value[m[1]] = (int(m[2]), 0)
         elif m := re.match(r'sdscbundle.sdsc_execute \((.*)\) \{sdsc_filename="(.*)", "symbol_ids"=\[(.*)\]\}', s):
             names, ids = (re.findall(p, x) for p, x in ((r"%\w+", m[1]), (r"-\d+", m[3])))
-            self.runs.append((m[2], dict(zip(map(int, ids), names))))
+            self.calls[m[2]] = dict(zip(map(int, ids), names))
+            self.runs.append((m[2], {i: self.value[n] for i, n in self.calls[m[2]].items()}))
 
     def op(self, name):
         if name not in self.ops:
@@ -141,12 +169,9 @@ class Bundle:
             self.ops[name].geometry = geometry(self.ops[name], text)
         return self.ops[name]
 
-    def place(self, op, t, core, names):
+    def place(self, op, t, core, symbols):
         """(memory, first byte) of a core's part."""
-        if t.is_lx:
-            return ("lx", core), t.start[core]
-        memory, at = self.value[names[t.start[core]]]
-        return memory, at
+        return (("lx", core), t.start[core]) if t.is_lx else symbols[t.start[core]]
 
     def run(self):
         """What lies in the arguments afterwards, or why it is no plan. The value of a stick is a name: of the op and of all
@@ -264,7 +289,7 @@ def move(folder, bundle, uses, by, kind):
             path.write_text(json.dumps(j, indent=2))
             continue
         at = next(n for n, l in enumerate(lines) if f'"{name}"' in l)
-        names = dict(bundle.runs)[name]
+        names = bundle.calls[name]
         new = {}
         for text in set(data.values()):
             value = bundle.value[names[int(text)]][1] + by
@@ -385,7 +410,29 @@ def span(r, plan, folder):
     return f"scratchpads of {to} bytes, {top} used"
 
 
-KINDS = {"address": address, "lifetime": lifetime, "split": split, "span": span}
+def loop(r, plan, folder):
+    """A loop runs more or less often, an address moves on by another step, or with another loop."""
+    path = folder / "bundle_0/bundle.mlir"
+    lines = path.read_text().splitlines()
+    what = r.choice(["bound", "step", "step", "variable"])
+    at = r.choice([n for n, l in enumerate(lines) if {"bound": "%loop_bound", "step": "affine_map", "variable": "affine.apply"}[what] in l
+                   and (what != "bound" or "constant" in l)])
+    if what == "variable":
+        others = sorted(set(re.findall(r"scf.for (%\w+)", "\n".join(lines))) - set(re.findall(r"%i_\d+", lines[at])))
+        if not others or others[0] > max(re.findall(r"%i_\d+", lines[at])):
+            return None  # an inner loop's variable is not there yet
+        new = re.sub(r"\(%i_\d+\)", f"({others[0]})", lines[at])
+    else:
+        pattern = r"constant (\d+)" if what == "bound" else r"(\d+)\*"
+        old = int(re.search(pattern, lines[at])[1])
+        to = r.choice([n for n in ([old - 1, old + 1] if what == "bound" else [0, old // 2, 2 * old, old + 128, max(old - 128, 0), old + 64]) if n != old])
+        new = re.sub(pattern, lambda m: m[0].replace(m[1], str(to)), lines[at], count=1)
+    old, lines[at] = lines[at].strip(), new
+    path.write_text("\n".join(lines) + "\n")
+    return f"{old} -> {new.strip()}" if new.strip() != old else None
+
+
+KINDS = {"address": address, "lifetime": lifetime, "split": split, "span": span, "loop": loop}
 
 
 def main():
@@ -398,18 +445,18 @@ def main():
     tally, wrong = {k: [0, 0] for k in KINDS}, 0
     with tempfile.TemporaryDirectory() as t:
         t = pathlib.Path(t)
-        plans = []
-        for name, (text, options) in GRAPHS.items():
+        plans, loops = [], []
+        for name, (text, options) in {**GRAPHS, **LOOPS}.items():
             graph = t / f"{name}.graph"
             graph.write_text(text)
             run = subprocess.run([SW, "compile", graph, "-o", t / name, *options], capture_output=True)
             assert run.returncode == 0, run.stderr.decode()
             assert subprocess.run([SW, "verify", t / name, "--model", graph], capture_output=True).returncode == 0, name
-            plans.append((graph, Plan(t / name)))
+            (loops if name in LOOPS else plans).append((graph, Plan(t / name)))
         done = 0
         while done < o.count:
             kind = list(KINDS)[done % len(KINDS)]
-            graph, plan = r.choice(plans)
+            graph, plan = r.choice(loops if kind == "loop" else plans + loops if kind in ("address", "span") else plans)
             folder = t / "changed"
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(plan.folder, folder)

@@ -5,8 +5,12 @@ SOURCE = pathlib.Path(os.environ["SW_SOURCE"])
 SW, SWD = os.environ["SW"], os.environ["SWD"]
 GOOD = b"%a : f16[128,256] = input\n%t : f16[256,128] = aten.t.default(%a)\n%b : f16[256,128] = input\n" \
        b"%y : f16[256,128] = aten.add.Tensor(%t, %b)\nreturn %y\n"
-# A sanitizer's run-time opens files of its own, so such a build has no filter; and it keeps freed memory for a while.
-SANITIZED = any(s in pathlib.Path(SWD).read_bytes() for s in (b"__asan_init", b"__tsan_init"))
+# A sanitizer's run-time opens files of its own, so such a build has no filter; it keeps freed memory for a while; and workers
+# are slower. What a test waits for at most, and what a daemon allows its workers, is SLOW times as long (SW_SLOW on a busy machine).
+PROGRAM = pathlib.Path(SWD).read_bytes()
+SANITIZED = b"__asan_init" in PROGRAM or b"__tsan_init" in PROGRAM
+THREADS = b"__tsan_init" in PROGRAM
+SLOW = int(os.environ.get("SW_SLOW", 20 if THREADS else 4 if SANITIZED else 1))
 TEXT = {"Content_Type": "text/plain"}
 failed = 0
 
@@ -34,7 +38,9 @@ def problem(what, answer, status, slug):
 
 
 def chain(n, seed=0):
-    """A text graph of n nodes in a row; a few ten thousand keep a worker busy for seconds."""
+    """A text graph of n nodes in a row; a few ten thousand keep a worker busy for seconds. With the sanitizer of threads, of
+    which a worker has one, an eighth of them does."""
+    n = n // 8 if THREADS and n > 1000 else n
     lines = [f"%x0 : f16[{64 + seed},128] = input"]
     lines += [f"%x{i + 1} : f16[{64 + seed},128] = aten.exp.default(%x{i})" for i in range(n)]
     return ("\n".join(lines) + f"\nreturn %x{n}\n").encode()
@@ -42,7 +48,7 @@ def chain(n, seed=0):
 
 def until(what, holds, seconds=60):
     """Waits until holds() is true; what it gave."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * SLOW
     while time.monotonic() < end:
         got = holds()
         if got:
@@ -55,7 +61,8 @@ class Daemon:
     def __init__(self, *options, before=None, environment=None):
         """before: called in the new process, for limits."""
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([SWD, "--listen", "127.0.0.1:0", *options], stdout=subprocess.PIPE,
+        slow = [] if SLOW == 1 or "--compile-seconds" in options else ["--compile-seconds", str(300 * SLOW)]
+        self.process = subprocess.Popen([SWD, "--listen", "127.0.0.1:0", *slow, *options], stdout=subprocess.PIPE,
                                         stderr=self.log, text=True, preexec_fn=before,
                                         env={**os.environ, **(environment or {})})
         self.port = int(re.search(r"port (\d+)", self.process.stdout.readline()).group(1))
@@ -78,13 +85,16 @@ class Daemon:
         self.log.seek(0)
         return self.log.read().decode(errors="replace")
 
-    def connect(self, timeout=120, source=None):
+    def connect(self, timeout=120 * SLOW, source=None):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout, source_address=source)
 
     def ask(self, method, path, body=None, **headers):
         """(status, headers, body)"""
         c = self.connect()
-        c.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+        try:
+            c.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the answer came before all of the body was sent
         r = c.getresponse()
         data = r.read()
         c.close()
@@ -118,4 +128,4 @@ class Daemon:
     def stop(self):
         """Exit code after SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=30 * SLOW)

@@ -2,7 +2,7 @@
 import io, json, pathlib, subprocess, sys, tempfile, zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SOURCE, SW, Daemon, check, finish, problem
+from daemon import GOOD, SLOW, SOURCE, SW, Daemon, check, finish, problem
 
 MODEL = SOURCE / "data/models/softmax_block.pt2"
 ZIP = "application/zip"
@@ -23,6 +23,8 @@ with Daemon("--body-mb", "8") as d:
     check("the same again", (status, again == body, headers["ETag"]), (200, True, tag))
     check("by address", d.ask("GET", where)[2] == body, True)
     check("not modified", d.ask("GET", where, If_None_Match=tag)[0], 304)
+    check("for a year", d.ask("GET", where)[1]["Cache-Control"], "max-age=31536000, immutable")
+    problem("no such file, whatever the client has", d.ask("GET", where + "/files/none", If_None_Match="*"), 404, "not-found")
     check("a file", d.ask("GET", where + "/files/manifest.json")[2] == files["manifest.json"], True)
     status, headers, body = d.ask("GET", where + ".zip")
     with zipfile.ZipFile(io.BytesIO(body)) as z:
@@ -49,7 +51,7 @@ with Daemon("--body-mb", "8") as d:
     problem("no body", d.ask("POST", "/compile"), 400, "usage")
     problem("host", d.ask("GET", "/healthz", Host="evil.example"), 421, "host")
 
-    c = d.connect(timeout=20)
+    c = d.connect(timeout=20 * SLOW)
     c.putrequest("POST", "/compile")
     c.putheader("Content-Type", ZIP)
     c.putheader("Content-Length", str(9 << 20))
@@ -64,6 +66,11 @@ with Daemon("--body-mb", "8") as d:
     doc = problem("unknown ops", d.ask("POST", "/compile", b"%a : f16[64,64] = input\n%b : f16[64,64] = my.op.default(%a)\n"
                                        b"%c : f16[64,64] = my.other.default(%b)\nreturn %c\n", **text), 422, "unsupported")
     check("every unknown op is named", sorted(e["node"] for e in doc["errors"]), ["b", "c"])
+    for name in "n" * 30000, "\u00fc" * 15000:
+        body = "%a : f16[64] = input\n" + "".join(f"%{name}{i} : f16[64] = my.op{i}.default(%a)\n" for i in range(200))
+        body += "return " + ", ".join(f"%{name}{i}" for i in range(5)) + "\n"
+        status, _, data = d.ask("POST", "/compile", body.encode(), **text)
+        check("names of 30 kB", (status, len(data) < 4 << 20, len(json.loads(data)["errors"]) > 0), (422, True, True))
     problem("cycle", d.ask("POST", "/compile", b"%a : f16[64] = aten.exp.default(%b)\n%b : f16[64] = aten.exp.default(%a)\n"
                            b"return %b\n", **text), 422, "bad-input")
     problem("overflow", d.ask("POST", "/compile", b"%a : f16[4611686018427387904,4611686018427387904] = input\n"

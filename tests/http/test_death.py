@@ -2,7 +2,7 @@
 import json, os, pathlib, re, shutil, signal, subprocess, sys, tempfile, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SANITIZED, TEXT, Daemon, chain, check, finish, problem, until
+from daemon import GOOD, SANITIZED, SLOW, TEXT, Daemon, chain, check, finish, problem, until
 
 LONG = chain(30000)
 
@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory() as t, Daemon("--workers", "1", "--store", t +
                 limits = pathlib.Path(f"/proc/{worker}/limits").read_text()
                 check("address space", re.search(r"Max address space\s+(\d+)", limits).group(1), str(856 << 20))
         os.kill(worker, how)
-        asks.join(60)
+        asks.join(60 * SLOW)
         problem(f"killed by {how.name}", answers[0], 500, "internal")
         notes = [json.loads(p.read_text()) for p in pathlib.Path(t, "s.db.aside").glob("*.json")]
         (note,) = [n for n in notes if n.get("signal", int(how)) == how and f"cores={int(how)}" in n["parameters"]]

@@ -3,7 +3,7 @@ gets is there and right, and in the end nothing is left of the others. SW_ROUNDS
 import gzip, io, json, os, pathlib, resource, socket, sys, tempfile, threading, time, zipfile, zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SANITIZED, TEXT, Daemon, chain, check, finish, until
+from daemon import GOOD, SANITIZED, SLOW, TEXT, Daemon, chain, check, finish, until
 
 ROUNDS = int(os.environ.get("SW_ROUNDS", 60))
 HOST = b"Host: localhost\r\n"
@@ -41,7 +41,7 @@ def again(name, address, what, *args):
     """What one hostile client does until the end; errors on its own side are its own business."""
     while not stop.is_set():
         try:
-            with socket.create_connection(("127.0.0.1", d.port), timeout=10, source_address=(address, 0)) as s:
+            with socket.create_connection(("127.0.0.1", d.port), timeout=10 * SLOW, source_address=(address, 0)) as s:
                 what(s, *args)
         except OSError:
             pass
@@ -117,7 +117,7 @@ def slow_reader(s, path):
 
 def bomb(s, k):
     path, kind, coding, body = BOMBS[k]
-    s.settimeout(60)
+    s.settimeout(60 * SLOW)
     s.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n".encode()
               + (f"Content-Encoding: {coding}\r\n".encode() if coding else b"") + b"\r\n" + body)
     status = s.recv(12)
@@ -131,8 +131,8 @@ def descriptors(d):
 
 
 with tempfile.TemporaryDirectory() as t, \
-     Daemon("--store", t + "/s.db", "--body-mb", "8", "--header-seconds", "30" if SANITIZED else "4",
-            "--body-seconds", "30" if SANITIZED else "5", "--memory-mb", "600") as d:
+     Daemon("--store", t + "/s.db", "--body-mb", "8", "--header-seconds", str(4 * SLOW),
+            "--body-seconds", str(5 * SLOW), "--memory-mb", "600") as d:
     def ordinary(k):
         """One request of the ordinary client: every fourth is new work."""
         cores = k // 4 % 32 + 1 if k % 4 == 0 else 1
@@ -148,7 +148,7 @@ with tempfile.TemporaryDirectory() as t, \
     hostile += [(f.__name__, f, ()) for f in (declared, header_flood, many_lines, aborted, garbage, gone_before_the_answer)]
     hostile += [("sent", sent, (8 << 20,))] + [("slow_reader", slow_reader, (job + "/events",)) for _ in range(5)]
     hostile += [(f"bomb {k}", bomb, (k,)) for k in range(len(BOMBS))]
-    threads = [threading.Thread(target=again, args=(name, f"127.0.0.{2 + i}", f, *args)) for i, (name, f, args) in enumerate(hostile)]
+    threads = [threading.Thread(target=again, args=(name, f"127.0.0.{2 + i}", f, *args), daemon=True) for i, (name, f, args) in enumerate(hostile)]
     idle = [socket.create_connection(("127.0.0.1", d.port), source_address=(f"127.0.1.{1 + i % 4}", 0)) for i in range(2000)]
     for th in threads:
         th.start()

@@ -2,7 +2,7 @@
 import json, pathlib, re, sys, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, TEXT, Daemon, chain, check, finish, problem, until
+from daemon import GOOD, SLOW, TEXT, Daemon, chain, check, finish, problem, until
 
 LONG = chain(30000)
 TEXT_HEADER = {"Content-Type": "text/plain"}
@@ -67,7 +67,7 @@ with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
     check("the other still waits for it", (d.state(same)["state"], d.metric("queue_waiting")), ("queued", 3))
     check("cancel again", json.loads(d.ask("DELETE", waiting[0])[2])["state"], "cancelled")
     check("cancel what runs", json.loads(d.ask("DELETE", busy)[2])["state"], "cancelled")
-    reader.join(60)
+    reader.join(60 * SLOW)
     check("a listener hears of it", told[0].decode().endswith('{"state":"cancelled"}\n\n'), True)
     for j in waiting[1:] + [same]:
         check("the rest runs", d.wait(j, "done", "failed")["state"], "done")
@@ -124,10 +124,10 @@ with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
     waiter.start()
     listener.start()
     until("it waits", lambda: d.metric("queue_waiting") == 1)
-    until("it listens", lambda: d.metric("connections") >= 2)
+    until("it listens", lambda: d.metric("connections") >= 3)  # the waiting one, this and who asks
     check("exit code", d.stop(), 0)
-    waiter.join(30)
-    listener.join(30)
+    waiter.join(30 * SLOW)
+    listener.join(30 * SLOW)
     check("answers at the end", sorted(s[0] for s in stopped), [200, 503])
 
 finish()

@@ -3,7 +3,7 @@ SW_REPEATS=100000 for the long run."""
 import http.client, os, pathlib, sys, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import SANITIZED, TEXT, Daemon, check, finish
+from daemon import SANITIZED, SLOW, TEXT, Daemon, check, finish
 
 REPEATS = int(os.environ.get("SW_REPEATS", 6000))
 
@@ -31,7 +31,7 @@ with Daemon() as d:
     check("each with its own", [k for k in answers if b'"size": [%d, 64]' % k not in answers[k][2].replace(b",64", b", 64")], [])
 
     def repeat(n):
-        c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=60)
+        c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=60 * SLOW)
         for _ in range(n):
             c.request("POST", "/compile", graph(7), {"Content-Type": "text/plain"})
             r = c.getresponse()

@@ -1,9 +1,9 @@
 """Hostile, slow and picky clients: compression both ways with limits, deadlines that no trickle escapes, connections of
 one address, the token. A normal client does not notice."""
-import ctypes, gzip, json, pathlib, resource, socket, subprocess, sys, tempfile, threading, time, zlib
+import ctypes, gzip, json, pathlib, re, resource, socket, subprocess, sys, tempfile, threading, time, zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SOURCE, SWD, TEXT, Daemon, check, finish, problem, until
+from daemon import GOOD, SLOW, SOURCE, SWD, TEXT, Daemon, check, finish, problem, until
 
 
 libzstd = ctypes.CDLL("libzstd.so.1")  # the daemon has it too
@@ -170,6 +170,53 @@ with Daemon("--body-mb", "1", "--header-seconds", "2", "--body-seconds", "3", "-
 
     doc = d.ask("GET", "/metrics")[2].decode()
     check("metrics name the route", 'http_requests_total{route="POST /compile",status="413"} 5' in doc, True)
+    check("exit code", d.stop(), 0)
+
+# What is no HTTP: some of it libmicrohttpd answers itself, with a page of its own (docs/http-api.md); the rest is ours.
+with Daemon() as d:
+    def first_answer(data):
+        """(status, Content-Type) of what comes back until the other side closes; (None, None) when nothing does."""
+        s, got = raw(d, data), b""
+        with s:
+            try:
+                s.shutdown(socket.SHUT_WR)
+                while piece := s.recv(65536):
+                    got += piece
+            except OSError:
+                pass  # it was closed already
+        kind = re.search(rb"\r\nContent-Type: (\S+)", got.partition(b"<html>")[0])
+        return (int(got[9:12]), kind and kind.group(1).decode()) if got.startswith(b"HTTP/1.1 ") else (None, None)
+    post, get, host = b"POST /compile HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\n", b"Host: localhost\r\n"
+    ours = "application/problem+json"
+    for what, data, want in (
+            ("no version", b"GET /healthz\r\n\r\n", (400, None)),
+            ("a header without a colon", get + host + b"colon\r\n\r\n", (400, None)),
+            ("a length that is none", post + host + b"Content-Length: abc\r\n\r\n", (400, None)),
+            ("a chunk that is none", post + host + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", (400, None)),
+            ("a length of 77 bits", post + host + b"Content-Length: 99999999999999999999999\r\n\r\n", (413, None)),
+            ("a long path", b"GET /" + 40000 * b"a" + b" HTTP/1.1\r\n" + host + b"\r\n", (414, None)),
+            ("a long header", get + host + b"X: " + 40000 * b"y" + b"\r\n\r\n", (431, None)),
+            ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", (505, None)),
+            ("noise", b"\x01\x02\x03\r\n\r\n", (None, None)),
+            ("two lengths", post + host + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", (400, ours)),
+            ("a length beside chunks", post + host + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n", (400, ours)),
+            ("another transfer coding", post + host + b"Transfer-Encoding: gzip\r\n\r\n", (400, ours)),
+            ("no host", get + b"\r\n", (400, ours)),
+            ("two hosts", get + host + host + b"\r\n", (421, ours)),
+            ("no length", post + host + b"\r\n", (400, ours)),
+            ("a method that is none", b"FOO /healthz HTTP/1.1\r\n" + host + b"\r\n", (405, ours)),
+            ("HTTP/1.0 without a host", b"GET /healthz HTTP/1.0\r\n\r\n", (200, "text/plain"))):
+        got = first_answer(data)
+        for _ in range(9):  # who is still sending when the other side closes may lose the answer
+            got = got if got[0] or not want[0] else first_answer(data)
+        check(what, got, want)
+    # more parameters than libmicrohttpd has room for: it forgets the request, and a sanitizer would see what we had of it
+    floods = [raw(d, b"GET /healthz?" + 700 * b"&" + b" HTTP/1.1\r\n" + host + b"\r\n") for _ in range(20)]
+    for s in floods:
+        s.shutdown(socket.SHUT_WR)
+    check("a flood of parameters ends the connection", [closed(s, 10 * SLOW) for s in floods], [True] * 20)
+    check("nothing comes after two lengths", raw(d, post + host + b"Content-Length: 3\r\nContent-Length: 40\r\n\r\nabc" + get + host + b"\r\n")
+          .makefile("rb").read().count(b"HTTP/1.1 "), 1)
     check("exit code", d.stop(), 0)
 
 # two thousand silent connections from the address of the one who works

@@ -3,7 +3,7 @@ where it is installed (SW_SCHEMATHESIS names the program, SW_EXAMPLES how many r
 import json, os, pathlib, re, shutil, subprocess, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SOURCE, TEXT, Daemon, check, finish, problem
+from daemon import GOOD, SLOW, SOURCE, TEXT, Daemon, check, finish, problem
 
 JSON, CSV, ZIP = {"Content_Type": "application/json"}, {"Content_Type": "text/csv"}, {"Content_Type": "application/zip"}
 PLACE = {"capacity": 10, "buffers": [{"name": "u", "size": 6, "start": 0, "end": 2, "value": 7}]}
@@ -15,7 +15,7 @@ def post(d, path, body, **headers):
     return d.ask("POST", path, json.dumps(body).encode() if isinstance(body, (dict, list)) else body, **headers)
 
 
-with Daemon("--compile-seconds", "20") as d:
+with Daemon("--compile-seconds", str(20 * SLOW)) as d:
     # a body is what its type says
     for path, body, kind in (("/compile", [None], JSON), ("/compile", GOOD, JSON), ("/compile", MODEL, JSON),
                              ("/compile", MODEL, TEXT), ("/compile", {}, TEXT), ("/compile", GOOD, ZIP),
@@ -57,10 +57,10 @@ with Daemon("--compile-seconds", "20") as d:
 
 program = os.environ.get("SW_SCHEMATHESIS") or shutil.which("schemathesis")
 if program:
-    with Daemon("--compile-seconds", "20") as d:
+    with Daemon("--compile-seconds", str(20 * SLOW)) as d:
         base = f"http://127.0.0.1:{d.port}"
         run = subprocess.run([program, "--config-file", SOURCE / "schemathesis.toml", "run", base + "/openapi.yaml", "-u", base,
-                              "--seed", "1", "--request-timeout", "60", "--continue-on-failure",
+                              "--seed", "1", "--request-timeout", str(60 * SLOW), "--continue-on-failure",
                               "-n", os.environ.get("SW_EXAMPLES", "20")], capture_output=True, text=True)
         check("findings of schemathesis", run.stdout[-8000:] if run.returncode else "", "")
         print("schemathesis:", *re.findall(r"\d+ generated.*", run.stdout))

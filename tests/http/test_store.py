@@ -3,7 +3,7 @@ the limit holds, and one file has one daemon."""
 import http.client, json, os, pathlib, random, resource, shutil, signal, sqlite3, subprocess, sys, tempfile, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SWD, TEXT, Daemon, check, finish, until
+from daemon import GOOD, SLOW, SWD, TEXT, Daemon, chain, check, finish, until
 
 KILLS = int(os.environ.get("SW_KILLS", 8))
 
@@ -29,7 +29,7 @@ with tempfile.TemporaryDirectory() as t:
         check("files too", d.ask("GET", first[1]["Location"] + "/files/manifest.json")[0], 200)
         check("an ended job", [d.state(job)[k] for k in ("state", "result")], ["done", ended["result"]])
         check("a failed job", d.state(failed_job)["problem"]["errors"], failure["problem"]["errors"])
-        second = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", store], capture_output=True, text=True, timeout=60)
+        second = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", store], capture_output=True, text=True, timeout=60 * SLOW)
         check("one daemon a store", (second.returncode, "another daemon" in second.stderr), (74, True))
 
     # one bit of a stored file changes
@@ -52,9 +52,38 @@ with tempfile.TemporaryDirectory() as t:
         check("the limit holds", 0 < d.metric("store_bytes") <= 1 << 20, True)
         check("the newest is there, the oldest is not", (d.ask("GET", places[-1])[0], d.ask("GET", places[0])[0]), (200, 404))
 
+    # what a daemon finds: jobs of another version, jobs whose body is gone or damaged, and more jobs than it keeps
+    store = t + "/found.db"
+    with Daemon("--store", store, "--workers", "1") as d:
+        busy = d.job("/compile", chain(60000), **TEXT)
+        d.wait(busy, "running")
+        ended = [d.job("/compile?cores=6", GOOD, **TEXT) for _ in range(3)]
+        other, gone, damaged = (d.job(f"/compile?cores={n}", GOOD, **TEXT) for n in (3, 4, 5))
+        for j in [busy] + ended:
+            d.ask("DELETE", j)
+    bodies = pathlib.Path(store + ".bodies")
+    (bodies / gone.split("/")[2]).unlink()
+    (bodies / damaged.split("/")[2]).write_bytes((bodies / damaged.split("/")[2]).read_bytes().replace(b"[128,256]", b"[256,256]"))
+    db = sqlite3.connect(store)
+    db.execute("UPDATE jobs SET address = ? WHERE id = ?", (64 * "f", other.split("/")[2]))
+    db.commit()
+    db.close()
+    with Daemon("--store", store, "--jobs", "3") as d:
+        wanted = d.ask("POST", "/compile?cores=3", GOOD, **TEXT)[1]["Location"]
+        check("the result's address is of this version", d.wait(other, "done", "failed")["result"], wanted)
+        for j in gone, damaged:
+            p = d.wait(j, "failed", "done")["problem"]
+            check("an honest failure", (p["status"], "lost or damaged" in p["detail"]), (500, True))
+        check("ended ones beyond the limit went", [d.ask("GET", j)[0] for j in ended], [404] * 3)
+        check("exit code", d.stop(), 0)
+    with Daemon("--store", store, "--jobs", "3") as d:
+        check("it stays so", [d.state(j)["state"] for j in (other, gone, damaged)], ["done", "failed", "failed"])
+        check("and took no time", d.state(other)["seconds"], {"queued": 0, "running": 0})
+    store = t + "/store.db"
+
     # a file that can't be
     for path in ("/proc/no/store.db", t):
-        run = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60)
+        run = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60 * SLOW)
         check("no store at " + path, (run.returncode, "store" in run.stderr), (74, True))
 
     # a file that may only be read; root may write everywhere, so it is somebody else who tries
@@ -67,7 +96,7 @@ with tempfile.TemporaryDirectory() as t:
     os.chmod(sealed, 0o555)
     nobody = (lambda: os.setuid(65534)) if os.getuid() == 0 else None
     for path in (sealed / "store.db", sealed / "new.db"):
-        run = subprocess.run([program, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60,
+        run = subprocess.run([program, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60 * SLOW,
                              preexec_fn=nobody)
         check(f"no writing in {path}", (run.returncode, "store" in run.stderr), (74, True))
     os.chmod(sealed, 0o755)
@@ -94,6 +123,7 @@ with tempfile.TemporaryDirectory() as t:
     rnd = random.Random(5)
     answers, jobs = {}, {}
     for kill in range(KILLS):
+        n_answers = sum(map(len, answers.values()))
         with Daemon("--store", store, "--jobs", "100000") as d:
             def work(seed):
                 r = random.Random(seed)
@@ -114,6 +144,8 @@ with tempfile.TemporaryDirectory() as t:
             threads = [threading.Thread(target=work, args=(kill * 10 + n,)) for n in range(3)]
             for th in threads:
                 th.start()
+            if kill % 2:  # in the middle of what comes after an answer; else of the first work
+                until("an answer", lambda: sum(map(len, answers.values())) > n_answers)
             threading.Event().wait(rnd.random() * 0.6)
             d.process.send_signal(signal.SIGKILL)
             d.process.wait()

@@ -3,7 +3,7 @@ limits; after a restart and after kill -9 they go on."""
 import csv, io, json, os, pathlib, re, signal, subprocess, sys, tempfile, threading, zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SOURCE, SW, TEXT, Daemon, chain, check, finish, problem, until
+from daemon import GOOD, SLOW, SOURCE, SW, TEXT, Daemon, chain, check, finish, problem, until
 
 TABLES = {"study.csv": "text/csv", "study.json": "application/json", "study.md": "text/markdown"}
 ZIP, JSON = {"Content_Type": "application/zip"}, {"Content_Type": "application/json"}
@@ -14,13 +14,16 @@ GRAPHS = {f"g/{n}.pt2": (SOURCE / f"data/models/{n}.pt2").read_bytes()
           for n in ("softmax_block", "attention_math", "add_transpose", "llama_tiny")} | {'g/odd, "name" [1].graph': BAD.encode()}
 
 
-def archive(spec, graphs):
+def archive_of(files):
     b = io.BytesIO()
     with zipfile.ZipFile(b, "w", zipfile.ZIP_DEFLATED) as z:
-        for name, data in reversed(graphs.items()):  # the archive's order does not matter
+        for name, data in files.items():
             z.writestr(name, data)
-        z.writestr("study.json", json.dumps(spec))
     return b.getvalue()
+
+
+def archive(spec, graphs):
+    return archive_of(dict(reversed(graphs.items())) | {"study.json": json.dumps(spec)})  # the order does not matter
 
 
 def cli(t, spec, graphs):
@@ -38,6 +41,10 @@ def post(d, body, **headers):
     check("accepted", (status, json.loads(data)["state"] in ("queued", "running", "done")), (202, True))
     check("Location", head["Location"], "/studies/" + json.loads(data)["id"])
     return head["Location"]
+
+
+def refused(what, d, body, status, slug, **headers):
+    return problem(what, d.ask("POST", "/studies", body, **headers), status, slug)
 
 
 def tables(d, study):
@@ -67,7 +74,7 @@ with tempfile.TemporaryDirectory() as name:
         check("the bytes of the command line", tables(d, study), wanted)
         for n, kind in TABLES.items():
             check("kind of " + n, d.ask("GET", f"{study}/{n}")[1]["Content-Type"].split(";")[0], kind)
-        listener.join(60)
+        listener.join(60 * SLOW)
         events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", told[0][2].decode())
         states = [json.loads(x)["state"] for e, x in events if e == "state"]
         counts = [json.loads(x) for e, x in events if e == "runs"]
@@ -95,16 +102,34 @@ with tempfile.TemporaryDirectory() as name:
         check("graphs in the spec", d.wait(study, "done", "failed")["state"], "done")
         check("their tables", tables(d, study), {n: (t / "i" / n).read_bytes() for n in TABLES})
 
-        # faults of the spec, all at once, and of the request
-        wrong = post(d, json.dumps({**inline, "name": "a/b", "profiles": ["worst"], "more": 1}).encode(), **JSON)
-        p = d.wait(wrong, "failed", "done")["problem"]
-        check("a wrong spec", (p["status"], p["type"], len(p["errors"])), (422, "/problems/usage", 3))
-        for n in TABLES:
-            problem("no table of it", d.ask("GET", f"{wrong}/{n}"), 409, "not-done")
-        for what, b, slug in (("no graphs", archive(SPEC, {}), "usage"), ("no archive", b"PK", "bad-input"),
-                              ("no JSON", b"{]", "bad-input"), ("a line break", json.dumps({**inline, "graphs": {"a\nb": "x"}}).encode(), "usage")):
-            p = d.wait(post(d, b, **(ZIP if b[:2] == b"PK" else JSON)), "failed", "done")["problem"]
-            check(what, p["type"], "/problems/" + slug)
+        # faults of the spec, all at once, before it is accepted: the words of the command line
+        studies = d.metric("http_requests_total{route=\"POST /studies\",status=\"202\"}")
+        wrong = {**inline, "name": "a/b", "profiles": ["worst"], "more": 1, "options": [{"cores": 33}, {"colour": "red"}]}
+        p = refused("a wrong spec", d, json.dumps(wrong).encode(), 422, "usage", **JSON)
+        details = [e["detail"] for e in p["errors"]]
+        check("each field is named", [any(f"/{field}" in x for x in details) for field in ("name", "profiles/0", "more", "options/0", "options/1")],
+              [True] * 5)
+        (t / "w.json").write_text(json.dumps(wrong))
+        run = subprocess.run([SW, "study", t / "w.json", "-o", t / "w"], capture_output=True, text=True)
+        check("as on the command line", [x for x in details if x not in run.stderr], [])
+        refused("no graphs", d, archive(SPEC, {}), 422, "usage", **ZIP)
+        refused("no archive", d, b"PK", 422, "bad-input", **ZIP)
+        refused("no spec in it", d, archive_of({"other.json": b"{}"}), 422, "usage", **ZIP)
+        refused("no JSON", d, b"{]", 422, "bad-input", **JSON)
+        refused("an empty spec", d, b"{}", 422, "usage", **JSON)
+        refused("a line break", d, json.dumps({**inline, "graphs": {"a\nb": "x"}}).encode(), 422, "usage", **JSON)
+        check("none was accepted", d.metric("http_requests_total{route=\"POST /studies\",status=\"202\"}"), studies)
+
+        # who goes away before his study was read leaves nothing behind
+        busy = [d.job(f"/compile?cores={n}", chain(60000), **TEXT) for n in (1, 2)]
+        until("both workers are busy", lambda: d.metric("queue_running") == 2)
+        c = d.connect()
+        c.request("POST", "/studies", body, {"Content-Type": "application/zip"})
+        until("it waits to be read", lambda: d.metric("queue_waiting") == 1)
+        c.close()
+        until("it is forgotten", lambda: d.metric("queue_waiting") == 0)
+        for j in busy:
+            d.ask("DELETE", j)
         problem("no body", d.ask("POST", "/studies", b"", **JSON), 400, "usage")
         problem("a parameter", d.ask("POST", "/studies?cores=3", b"{}", **JSON), 400, "usage")
         problem("a deadline", d.ask("POST", "/studies?deadline=3", b"{}", **JSON), 400, "usage")
@@ -130,21 +155,20 @@ with tempfile.TemporaryDirectory() as name:
 
     # limits
     with Daemon("--workers", "1", "--study-runs", "39", "--study-mb", "3", "--studies", "2") as d:
-        p = d.wait(post(d, body, **ZIP), "failed", "done")["problem"]
-        check("too many runs", (p["status"], p["errors"][0]["value"], p["errors"][0]["limit"]), (413, 40, 39))
+        p = refused("too many runs", d, body, 413, "limit", **ZIP)
+        check("how many", (p["errors"][0]["value"], p["errors"][0]["limit"]), (40, 39))
         padded = {**GRAPHS, "g/softmax_block.pt2": b"\0" * (3 << 20)}
-        p = d.wait(post(d, archive(SPEC, padded), **ZIP), "failed", "done")["problem"]
-        check("too many bytes", (p["status"], "3 MB" in p["detail"]), (413, True))
-        ended = d.wait(post(d, b"{}", **JSON), "failed")
-        first = post(d, json.dumps({**long, "name": "first"}).encode(), **JSON)
-        second = post(d, json.dumps({**long, "name": "second"}).encode(), **JSON)
-        problem("no third", d.ask("POST", "/studies", b"{}", **JSON), 503, "busy")
+        check("too many bytes", "3 MB" in refused("too many bytes", d, archive(SPEC, padded), 413, "limit", **ZIP)["detail"], True)
+        ended = d.wait(post(d, json.dumps({**inline, "graphs": {"add.graph": GOOD.decode()}}).encode(), **JSON), "done")
+        two = {**long, "graphs": dict(list(long["graphs"].items())[:2])}
+        first, second = (post(d, json.dumps({**two, "name": name}).encode(), **JSON) for name in ("first", "second"))
+        refused("no third", d, b"{}", 503, "busy", **JSON)
         check("ended ones went", until("it goes", lambda: d.ask("GET", f"/studies/{ended['id']}")[0] == 404), True)
         for s in (first, second):
             d.ask("DELETE", s)
         check("exit code", d.stop(), 0)
 
-    with Daemon("--compile-seconds", "5") as d:
+    with Daemon("--compile-seconds", str(max(2, SLOW))) as d:  # long before the memory of the slow one is spent
         slow = {"format": "stickwright.study/1", "name": "slow", "solvers": ["ilp"],
                 "graphs": {"slow.graph": chain(300000).decode(), "good.graph": GOOD.decode()}}
         late = d.wait(post(d, json.dumps(slow).encode(), **JSON), "done", "failed")
@@ -158,13 +182,10 @@ with tempfile.TemporaryDirectory() as name:
         d.wait(kept, "done")
         cancelled = post(d, json.dumps(long).encode(), **JSON)
         d.ask("DELETE", cancelled)
-        failed = post(d, b"{}", **JSON)
-        failure = d.wait(failed, "failed")
         check("exit code", d.stop(), 0)
     with Daemon("--store", store) as d:
         check("a finished study", (d.state(kept)["state"], tables(d, kept)), ("done", wanted))
         check("a cancelled one", d.state(cancelled)["state"], "cancelled")
-        check("a failed one", d.state(failed)["problem"], failure["problem"])
         check("no body is left", os.listdir(store + ".bodies"), [])
     many = {**SPEC, "graphs": {f"c{n}.graph": chain(800, n).decode() for n in range(6)}, "solvers": ["ilp", "beam", "greedy"]}
     many_wanted = None
@@ -203,5 +224,15 @@ with tempfile.TemporaryDirectory() as name:
         p = d.wait(study, "failed", "done")["problem"]
         check("an honest failure", (p["status"], "ended three times" in p["detail"]), (500, True))
         check("no body of it is left", os.listdir(store + ".bodies"), [])
+    with Daemon("--store", store) as d:
+        check("and it stays", d.state(study)["problem"], p)
+    # a body that is not what it was
+    store = str(t / "damaged.db")
+    with Daemon("--store", store, "--workers", "1") as d:
+        study = post(d, json.dumps(heavy).encode(), **JSON)
+    (kept_body,) = pathlib.Path(store + ".bodies").iterdir()
+    kept_body.write_bytes(kept_body.read_bytes().replace(b"heavy.graph", b"other.graph"))
+    with Daemon("--store", store) as d:
+        check("a damaged body", "damaged" in d.wait(study, "failed", "done")["problem"]["detail"], True)
 
 finish()

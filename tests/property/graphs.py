@@ -7,7 +7,8 @@ BINARY = ["add.Tensor", "sub.Tensor", "mul.Tensor", "maximum", "minimum"]
 STEPS = {"unary": 2, "binary": 4, "broadcast": 3, "permute": 4, "slice": 3, "view": 3, "reduce": 3, "matmul": 4, "softmax": 2, "cat": 2,
          "clone": 1, "unsqueeze": 2, "squeeze": 1, "scalar": 2, "exp": 1, "select": 1, "expand": 1, "pad": 1, "where": 2, "stack": 1,
          "compare": 1, "layer_norm": 1, "linear": 2, "copy_into": 1, "overwrite": 2, "same": 1, "scatter": 1, "gather": 1, "single": 1, "host": 1, "flip": 1,
-         "clamp": 1, "attention": 1, "full": 1, "transposed_pair": 2, "embedding": 1, "addmm": 1, "repeat": 1, "norm": 1}
+         "clamp": 1, "attention": 1, "full": 1, "transposed_pair": 2, "embedding": 1, "addmm": 1, "repeat": 1, "norm": 1, "update": 2,
+         "put_rows": 1, "half_turn": 1, "largest": 1, "masked": 1}
 LARGEST = 300000  # elements of a value
 BOUND = 2000      # magnitude of a value
 
@@ -375,6 +376,50 @@ class Graph:
                 i = self.input([n], "i32", "input")
                 self.add("index.Tensor", f"{v}, [{i}]", [n] + x.size[1:], bound=x.bound)
 
+    def put_rows(self):
+        """Rows of a value, or of an input in place, all become one row or one number, so that equal row numbers do no harm."""
+        v = self.pick(lambda x: len(x.size) > 1 and x.size[0] > 1 and x.bound >= 1 and x.contiguous())
+        if not v:
+            return
+        x, n = self.values[v], self.rng.choice([1, 3, 40])
+        if n * prod(x.size[1:]) > LARGEST:
+            return
+        i, row = self.input([n], "i64", "input"), [1] + [s if self.rng.random() < .5 else 1 for s in x.size[1:]]
+        size = [n] + x.size[1:]
+        steps = [t if s > 1 or s == new else 0 for s, t, new in zip(row, dense(row), size)]
+        e = self.add("expand", f"{self.input(row)}, {size}", size, steps)
+        in_place = x.writable and self.rng.random() < .5
+        self.add("index_put_" if in_place else "index_put", f"{v}, [{i}], {e}", x.size, bound=x.bound)
+
+    def half_turn(self):
+        v = self.pick(lambda x: x.size and x.size[-1] % 2 == 0)
+        if v:
+            x = self.values[v]
+            d, h, half = len(x.size) - 1, x.size[-1] // 2, x.size[:-1] + [x.size[-1] // 2]
+            high = self.add("slice.Tensor", f"{v}, {d}, {h}, {2 * h}", half, x.stride, x.bound)
+            low = self.add("slice.Tensor", f"{v}, {d}, 0, {h}", half, x.stride, x.bound)
+            self.add("cat", f"[{self.add('neg', high, half, bound=x.bound)}, {low}], {d}", x.size, bound=x.bound)
+
+    def largest(self):
+        v = self.pick(lambda x: x.size)
+        if v:
+            x, name = self.values[v], f"%v{len(self.values)}"
+            d = self.rng.randrange(len(x.size))
+            size = [min(s, 2) if i == d else s for i, s in enumerate(x.size)]
+            self.lines.append(f"{name} : f16[{','.join(map(str, size))}], _ = aten.topk({v}, {size[d]}, {d})")
+            self.values[name] = Value(size, dense(size), x.bound)
+
+    def masked(self):
+        """The later half of every row is hidden from a softmax."""
+        v = self.pick(lambda x: x.size and x.bound <= 64)
+        if v:
+            x, at, n = self.values[v], f"%at{len(self.lines)}", self.values[v].size[-1]
+            self.lines.append(f"{at} : i64[{n}] = aten.arange({n})")
+            m = self.add("gt.Scalar", f"{at}, {n // 2}", [n], dtype="bool")
+            f = self.add("masked_fill.Scalar", f"{v}, {m}, -inf", x.size, bound=x.bound)
+            self.add("softmax.int", f"{f}, {len(x.size) - 1}", x.size)
+            self.values[f].dtype = "f16 with infinities"  # for the softmax alone
+
     def embedding(self):
         n, rows, dim = (self.rng.choice(s) for s in ([1, 5, 40], [2, 20, 100], [16, 64, 100, 256]))
         table, i = self.input([rows, dim], kind=f'parameter("e{self.n_inputs}")'), self.input([2, n], "i64", "input")
@@ -413,6 +458,22 @@ class Graph:
         args = {"copy_": lambda: target + ", " + self.input(size), "mul_.Tensor": lambda: target + ", 0.5",
                 "fill_.Scalar": lambda: target + ", 0.25", "relu_": lambda: target}[kind]()
         self.add(kind, args, size, self.values[target].stride, x.bound)
+
+    def update(self):
+        """An input takes new contents that were computed, from its own old ones or not; it may be read before and after."""
+        inputs = [n for n, x in self.values.items() if x.writable and x.size and x.dtype == "f16" and x.contiguous()]
+        if not inputs:
+            return
+        v = self.rng.choice(inputs)
+        size, before = self.values[v].size, len(self.lines)
+        a, b = (self.mate(size) for _ in "ab")
+        if len(size) == 2 and size[0] == size[1] and self.rng.random() < .4 and size[0] * self.values[a].bound * self.values[b].bound < BOUND:
+            self.add("mm", f"{a}, {b}", size, bound=size[0] * self.values[a].bound * self.values[b].bound)
+        else:
+            self.elementwise(self.rng.choice(BINARY), self.rng.choice([v, a]), b, size)
+        made = self.lines[-1].split()[0]
+        if len(self.lines) > before and made in self.values and made not in inputs and not self.values[made].writable:
+            self.add("copy_", f"{v}, {made}", size, bound=max(self.values[v].bound, self.values[made].bound))
 
     def scatter(self):
         """A slice of a buffer is replaced; sometimes the buffer is an input that is changed."""

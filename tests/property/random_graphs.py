@@ -13,6 +13,20 @@ from graphs import Graph  # noqa: E402
 from invariants import complaints_about  # noqa: E402
 
 
+def wrong_strides(graph, out):
+    """What the caller sees lies as the graph says. Not asked of strides with 0 or gaps."""
+    want = json.loads(subprocess.run([SW, "inspect", graph, "--json"], capture_output=True).stdout)["outputs"]
+    got = [o for o in json.loads((out / "manifest.json").read_text())["outputs"] if not o.get("mutates") and "stride" in o]
+    for w, g in zip(want, got):
+        dims = sorted((s, n) for s, n in zip(w["strides"], w["shape"]) if n > 1)
+        dense, step = True, 1
+        for s, n in dims:
+            dense, step = dense and s == step, step * n
+        if dense and [s for s, n in zip(g["stride"], g["size"]) if n > 1] != [s for s, n in zip(w["strides"], w["shape"]) if n > 1]:
+            return f"output {w['name']} has strides {g['stride']}, the graph says {w['strides']}"
+    return ""
+
+
 def judge(text, profile, options):
     """("right" | "refused" | "WRONG", why)"""
     with tempfile.TemporaryDirectory() as t:
@@ -41,7 +55,7 @@ def judge(text, profile, options):
             return "WRONG", "verify takes more than 300 s"
         if p.returncode:
             return "WRONG", (p.stdout + p.stderr).decode(errors="replace").strip()[-300:]
-        return "right", ""
+        return ("WRONG", wrong_strides(f, out)) if wrong_strides(f, out) else ("right", "")
 
 
 def shrink(graph, profile, options, why):

@@ -22,7 +22,7 @@ static void every_kind_of_option_is_set_and_echoed(void **state)
                       "{\"profile\":\"torch-spyre\",\"solver\":\"greedy\",\"objective\":\"elements\",\"cores\":4,"
                       "\"lx-bytes\":1625344,\"sharing\":\"off\",\"free-weights\":\"off\",\"beam-width\":200,"
                       "\"budget\":200000000,\"precision\":\"device\",\"lx\":\"off\",\"lx-placer\":\"greedy\","
-                      "\"pool\":\"on\",\"verify\":\"auto\",\"pin\":{\"x\":\"order:1,0\"},\"dim-max\":[],\"tile\":[],\"split\":[]}");
+                      "\"pool\":\"on\",\"verify\":\"auto\",\"pin\":{\"x\":\"order:1,0\"},\"dim-max\":[],\"tile\":[],\"split\":[],\"constant\":[]}");
   sw_arena_free(job.arena);
 }
 

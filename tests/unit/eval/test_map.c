@@ -50,6 +50,9 @@ static void binary_functions(void **state)
   EXPECT_NODE("aten.div.Tensor_mode(%a, %b, rounding_mode=\"trunc\")", V(3, -3, -3, 3), a, b);
   EXPECT_NODE("aten.remainder.Tensor(%a, %b)", V(1, 1, -1, -1), a, b);
   EXPECT_NODE("aten.fmod.Tensor(%a, %b)", V(1, -1, 1, -1), a, b);
+  /* 0.8 as float16 is 0.7998046875, a quarter of 3.19921875 */
+  EXPECT("%x : f16[1] = input\n%y : f16[1] = aten.fmod.Scalar(%x, 0.8)\nreturn %y\n", V(0), V(3.19921875));
+  EXPECT("%x : f16[1] = input\n%y : f16[1] = aten.remainder.Scalar(%x, 0.8)\nreturn %y\n", V(0), V(3.19921875));
   EXPECT_NODE("aten.add.Tensor(%a, %b, alpha=3)", V(13, -1, 1, -13), a, b);
   EXPECT_NODE("aten.rsub.Tensor(%a, %b, alpha=2)", V(-12, 16, -16, 12), a, b);
   EXPECT_NODE("aten.rsub.Scalar(%a, 1)", V(-6, 8, -6, 8), a);

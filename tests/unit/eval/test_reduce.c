@@ -98,6 +98,9 @@ static void softmaxes(void **state)
   EXPECT_NODE("aten._log_softmax(%a, 0, False)", V(-2.4076059644, -1.4076059644, -0.4076059644), x);
   EXPECT_NODE("aten.softmax.int(%a, 0)", V(NAN, NAN), V(-INF, -INF));
   EXPECT_NODE("aten._safe_softmax(%a, 0)", V(0, 0), V(-INF, -INF));
+  EXPECT_NODE("aten.softmax.int(%a, 0)", V(NAN, NAN, NAN), V(1, INF, 0)); /* inf - inf, in the sum of all */
+  EXPECT_NODE("aten._log_softmax(%a, 0, False)", V(NAN, NAN, NAN), V(1, INF, 0));
+  EXPECT_NODE("aten.logsumexp(%a, [0], True)", V(INF), V(1, INF, 0));
   EXPECT_NODE("aten.softmax.int(%a, 0)", V(0.5, 0.5, 0), V(1e4, 1e4, -1e4));
 }
 

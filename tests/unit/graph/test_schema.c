@@ -20,6 +20,42 @@ static void every_line_is_found_by_its_target(void **state)
   }
 }
 
+static void an_alias_has_the_schema_of_its_original(void **state)
+{
+  (void)state;
+  static const char *const pairs[][2] = {{"aten.multiply.Tensor", "aten.mul.Tensor"},
+                                         {"aten.subtract_.Scalar", "aten.sub_.Scalar"},
+                                         {"aten.clip.default", "aten.clamp.default"},
+                                         {"aten.special_expit.default", "aten.sigmoid.default"},
+                                         {"aten._unsafe_index.Tensor", "aten.index.Tensor"}};
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+    assert_string_equal(sw_schema_find(pairs[i][0])->target, pairs[i][1]);
+  const char *name, *of;
+  for (int i = 0; (name = sw_schema_alias(i, &of)); i++) {
+    bool known = false; /* some overload of the original goes by that name */
+    for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++) {
+      const char *open = strchr(lines[k], '('), *op = strstr(lines[k], "::") + 2;
+      size_t n = strcspn(op, ".(");
+      if (n != strlen(of) || memcmp(op, of, n))
+        continue;
+      char target[120];
+      snprintf(target, sizeof target, "aten.%s.%.*s", name, op[n] == '.' ? (int)(open - op - (ptrdiff_t)n - 1) : 7,
+               op[n] == '.' ? op + n + 1 : "default");
+      known = known || sw_schema_find(target);
+    }
+    assert_true(known);
+  }
+  assert_null(sw_schema_find("aten.multiply_add.Tensor"));
+}
+
+/* Their result is another view of the same elements: nothing is written. */
+static void in_place_views_are_views(void **state)
+{
+  (void)state;
+  assert_string_equal(sw_schema_find("aten.transpose_.default")->args[0].type, "Tensor(a)");
+  assert_string_equal(sw_schema_find("aten.clamp_.default")->args[0].type, "Tensor(a!)");
+}
+
 static void arguments_have_names_types_and_defaults(void **state)
 {
   (void)state;
@@ -105,6 +141,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(threads_get_the_same_table), /* first: the table is made then */
       cmocka_unit_test(every_line_is_found_by_its_target),
+      cmocka_unit_test(an_alias_has_the_schema_of_its_original),
+      cmocka_unit_test(in_place_views_are_views),
       cmocka_unit_test(arguments_have_names_types_and_defaults),
       cmocka_unit_test(results_have_types),
       cmocka_unit_test(unknown_overloads_are_null),

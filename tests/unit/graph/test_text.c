@@ -13,7 +13,7 @@ static void the_example_of_the_manual_reads(void **state)
   struct sw_job job = unit_job();
   struct sw_graph *g = read_text(&job, "%a : f16[128,256] = input\n"
                                        "%w : f16[256,128] = parameter\n"
-                                       "%t : f16[256,128] = aten.t.default(%a)   # model.py:12 in layers.0\n"
+                                       "%t : f16[256,128] = aten.t.default(%a)   # model.py:12 in layers.0 of gate\n"
                                        "%y : f16[256,128] = aten.add.Tensor(%t, %w)\n"
                                        "%r : f16[256]     = aten.sum.dim_IntList(%y, [1], keepdim=False)\n"
                                        "return %y, %r\n");

@@ -15,7 +15,8 @@ static void few_sticks_leave_few_cores(void **state)
   sw_options_init(o);
   o->profile = SW_PROFILE_BEST;
   sw_options_settle(o);
-  struct sw_choosing c = {.job = job, .arena = job->arena, .o = o, .best = true};
+  struct sw_program p = {0};
+  struct sw_choosing c = {.job = job, .arena = job->arena, .o = o, .p = &p, .best = true};
   struct sw_storage s = {.rank = 3, .size = {1, 64, 384}, .stride = {24576, 384, 1}};
   struct sw_layout from = {.format = SW_FORMAT_FP16, .rank = 4, .device_size = {64, 6, 1, 64}, .stride_map = {384, 64, -1, 1}};
   struct sw_layout to;

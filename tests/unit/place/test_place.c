@@ -287,9 +287,64 @@ static void a_spent_budget_leaves_a_legal_plan_and_an_honest_bound(void **state)
   sw_arena_free(job.arena);
 }
 
+/* scratchpad_cases.json, joint_division_cases: those with one division, or none that fits; sizes are a core's part. */
+static void fixed_divisions_reside_as_recorded(void **state)
+{
+  (void)state;
+  static const struct {
+    const char *id;
+    int64_t capacity;
+    int n;
+    struct {
+      int64_t size, start, end;
+      int parent; /* 1 + its number */
+      const char *barred;
+    } buffer[3];
+    int64_t address[3]; /* -2: resident somewhere */
+  } cases[] = {
+      {"no_consumer_is_spilled", 256, 1, {{40, 0, 2, 0, "no consumer reads it from LX"}}, {-1}},
+      {"oversized_min_footprint", 200, 2, {{250, 0, 2, 0, NULL}, {250, 1, 3, 0, NULL}}, {-1, -1}},
+      {"single_use_parent_zero_width", 150, 3, {{100, 0, 1, 0, NULL}, {100, 0, 2, 1, NULL}, {1, 2, 3, 0, NULL}}, {0, 0, -2}},
+      {"spill_reasons_recorded", 200, 3,
+       {{40, 0, 2, 0, "no consumer reads it from LX"}, {250, 0, 2, 0, NULL}, {25, 1, 3, 0, "no consumer reads it from LX"}}, {-1, -1, -1}},
+      {"fixed_division_no_children_but_read", 1048576, 1, {{128, 0, 2, 0, NULL}}, {0}},
+      {"fixed_division_never_read", 1048576, 1, {{128, 0, 2, 0, "no consumer reads it from LX"}}, {-1}},
+      {"fixed_division_parent_edge", 1048576, 2, {{128, 0, 2, 0, NULL}, {128, 1, 3, 0, NULL}}, {-2, -2}},
+      {"mismatched_fixed_divisions", 1048576, 1, {{128, 0, 2, 0, "core div mismatch"}}, {-1}},
+  };
+  struct sw_job job = unit_job();
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    struct sw_place_problem p = {.name = cases[c].id, .capacity = cases[c].capacity, .alignment = 1};
+    struct sw_place_result *r;
+    int parent[3];
+    for (int i = 0; i < cases[c].n; i++) {
+      struct sw_place_buffer *b = sw_place_add(&job, &p, "b", cases[c].buffer[i].size, cases[c].buffer[i].start,
+                                               cases[c].buffer[i].end, 2 * cases[c].buffer[i].size);
+      b->name = sw_arena_printf(job.arena, "b%d", i);
+      b->barred = cases[c].buffer[i].barred;
+      parent[i] = cases[c].buffer[i].parent - 1;
+      b->parents = &parent[i];
+      b->n_parents = parent[i] >= 0;
+    }
+    assert_int_equal(sw_place_validate(&job, &p), SW_OK);
+    assert_int_equal(sw_place_solve(&job, &p, &(struct sw_place_options){.placer = SW_LX_EXACT, .budget = 1000000}, &r), SW_OK);
+    assert_int_equal(r->status, SW_PLACED_OPTIMAL);
+    for (int i = 0; i < cases[c].n; i++) {
+      const char *barred = cases[c].buffer[i].barred;
+      bool resident = cases[c].address[i] != -1;
+      if ((r->address[i] >= 0) != resident || (cases[c].address[i] >= 0 && r->address[i] != cases[c].address[i]))
+        fail_msg("%s: b%d at %d", cases[c].id, i, (int)r->address[i]);
+      if (!resident)
+        assert_non_null(strstr(r->reason[i], barred ? barred : "capacity"));
+    }
+  }
+  sw_arena_free(job.arena);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(fixed_divisions_reside_as_recorded),
       cmocka_unit_test(heuristics_give_the_references_addresses),
       cmocka_unit_test(exact_reaches_the_recorded_optimum_and_proves_it),
       cmocka_unit_test(value_is_not_size),

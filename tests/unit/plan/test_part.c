@@ -96,7 +96,7 @@ static void a_move_takes_what_the_page_says(void **state)
   (void)state;
   struct sw_layout l = {.rank = 4, .device_size = {64, 32, 8, 64}};
   struct sw_part from = {.cores = 8, .n = 2, .cut = {{0, 2, 4}, {2, 4, 1}}}, to = {.cores = 8, .n = 1, .cut = {{0, 8, 1}}};
-  assert_true(fabs(sw_part_move_ns(&l, &from, &to) - 8778) < 2);
+  assert_true(fabs(sw_part_move_ns(&sw_spyre, &l, &from, &to) - 8778) < 2);
 }
 
 int main(void)

@@ -264,9 +264,101 @@ static void a_pool_that_is_full_stays_as_it_was(void **state)
   sw_arena_free(a);
 }
 
+/* -- scratchpad_cases.json, in_place_edge_gate -- */
+
+enum gate { ALL_MET, REDUCED, OTHER_SIZE, OTHER_LAYOUT, READ_AGAIN, OTHER_CORES };
+
+/* Whether b, made from a, takes its place: x -> a -> b -> y. Where it does not, the two must not meet. */
+static bool takes_the_place(struct sw_job *job, enum gate gate)
+{
+  struct sw_program p = {0};
+  int x = add_storage(job, &p, "x", SW_STORAGE_INPUT, 512, 16);
+  int a = add_storage(job, &p, "a", SW_STORAGE_TEMPORARY, 512, gate == OTHER_SIZE ? 0 : 16);
+  int b = add_storage(job, &p, "b", SW_STORAGE_TEMPORARY, 512, gate == REDUCED ? 0 : 16);
+  int y = add_storage(job, &p, "y", SW_STORAGE_TEMPORARY, 512, gate == REDUCED ? 0 : 16);
+  int64_t cols = gate == REDUCED ? 1 : 1024;
+  p.storages.v[y].is_output = true;
+  if (gate == OTHER_LAYOUT) {
+    struct sw_layout *l = SW_NEW(job->arena, struct sw_layout);
+    *l = (struct sw_layout){4, {16, 512, 1, 64}, {64, 1024, -1, 1}, SW_FORMAT_FP16, SW_EA_STANDARD};
+    p.storages.v[b].layout = l;
+  }
+  add_op(job, &p, gate == OTHER_SIZE ? SW_OP_MAX : SW_OP_EXP, 512, 1024, 32, 1, x, -1, a);
+  bool narrow = gate == OTHER_CORES;
+  add_op(job, &p, gate == REDUCED ? SW_OP_SUM : SW_OP_NEG, 512, 1024, narrow ? 8 : 32, narrow ? 4 : 1, a, -1, b);
+  add_op(job, &p, SW_OP_EXP, 512, cols, narrow ? 8 : 32, narrow ? 4 : 1, b, gate == READ_AGAIN ? a : -1, y);
+  plan_of(job, &p, SW_PROFILE_BEST);
+  const struct sw_place *from = p.storages.v[a].place, *to = p.storages.v[b].place;
+  if (from->kind != SW_PLACE_LX || to->kind != SW_PLACE_LX)
+    return false;
+  if (from->offset == to->offset)
+    return true;
+  assert_true(from->offset + from->bytes <= to->offset || to->offset + to->bytes <= from->offset);
+  return false;
+}
+
+static void a_result_takes_the_place_of_an_operand_only_where_all_agree(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  assert_true(takes_the_place(&job, ALL_MET));
+  for (int gate = REDUCED; gate <= OTHER_CORES; gate++)
+    assert_false(takes_the_place(&job, (enum gate)gate));
+  sw_arena_free(job.arena);
+}
+
+/* -- hbm_pool_eligibility and extern_kernel_live_range: x -> a (kernel `writer`), a -> y (kernel `reader`), and a second writer -- */
+
+static enum sw_place_kind kind_of(struct sw_job *job, int writer, int second, int reader, bool pool, int64_t *bytes)
+{
+  struct sw_program p = {0};
+  int x = add_storage(job, &p, "x", SW_STORAGE_INPUT, 512, 16);
+  int a = add_storage(job, &p, "a", SW_STORAGE_TEMPORARY, 512, 16);
+  int y = add_storage(job, &p, "y", SW_STORAGE_TEMPORARY, 512, 16);
+  p.storages.v[y].is_output = true;
+  struct sw_op *op = add_op(job, &p, SW_OP_EXP, 512, 1024, 8, 4, x, -1, a);
+  ((struct sw_op_plan *)op->plan)->kernel = writer;
+  if (second >= 0) {
+    op = add_op(job, &p, SW_OP_ADD, 512, 1024, 8, 4, a, x, a);
+    ((struct sw_op_plan *)op->plan)->kernel = second;
+  }
+  op = add_op(job, &p, SW_OP_NEG, 512, 1024, 32, 1, a, -1, y); /* cut otherwise: not in the scratchpads */
+  ((struct sw_op_plan *)op->plan)->kernel = reader;
+  struct sw_options *o = SW_NEW(job->arena, struct sw_options);
+  struct sw_plan *plan = SW_NEW(job->arena, struct sw_plan);
+  sw_options_init(o);
+  o->pool = pool;
+  for (int i = 0; i < p.ops.n; i++) {
+    while (plan->kernels.n <= p.ops.v[i].plan->kernel)
+      *SW_PUSH(job->arena, &plan->kernels) = (struct sw_kernel){.name = "k"};
+    *SW_PUSH(job->arena, &plan->kernels.v[p.ops.v[i].plan->kernel].ops) = i;
+  }
+  assert_int_equal(sw_plan_places(job, o, &p, plan, (struct sw_lx_copies){0}), SW_OK);
+  *bytes = plan->peak_pool_bytes;
+  return p.storages.v[a].place->kind;
+}
+
+static void only_what_lives_in_one_kernel_is_in_its_pool(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  int64_t bytes;
+  assert_int_equal(kind_of(&job, 0, -1, 0, true, &bytes), SW_PLACE_POOL); /* local */
+  assert_int_equal(bytes, 1 << 20);
+  assert_int_equal(kind_of(&job, 0, -1, 1, true, &bytes), SW_PLACE_HBM); /* cross_bundle; a host step lies between */
+  assert_int_equal(bytes, 0);
+  assert_int_equal(kind_of(&job, 0, 1, 1, true, &bytes), SW_PLACE_HBM); /* two_writers_*: another kernel writes it again */
+  assert_int_equal(kind_of(&job, 0, 0, 1, true, &bytes), SW_PLACE_HBM);
+  assert_int_equal(kind_of(&job, 0, -1, 0, false, &bytes), SW_PLACE_HBM); /* disabled */
+  assert_int_equal(bytes, 0);
+  sw_arena_free(job.arena);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_result_takes_the_place_of_an_operand_only_where_all_agree),
+      cmocka_unit_test(only_what_lives_in_one_kernel_is_in_its_pool),
       cmocka_unit_test(a_pool_that_is_full_stays_as_it_was),
       cmocka_unit_test(pool_allocator_repeats_the_reference),
       cmocka_unit_test(softmax_keeps_its_intermediates_in_lx),

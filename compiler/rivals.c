@@ -1,8 +1,12 @@
-/* What is proved is the optimum of the layout objective. That objective knows conversions, traffic, and who may stay in the
+/* What is proved is the optimum of the layout objective. With objective time it knows conversions, traffic, and who may stay in the
  * scratchpads, but not yet the plan: which divisions agree, what finds room, what overlaps in a kernel. So a choice
  * that is worse there may run faster, and where it does the user shall have it: "never slower than the reference's way, and
  * never by more than a hundredth slower than greedy or beam" holds because those plans are made and compared. (A hundredth
  * is less than a prediction can tell apart; for so little a proved choice is not given up.)
+ *
+ * With objective elements the optimum is what was asked for, among the programs that profile best lowers a graph to. Profile
+ * torch-spyre lowers to others (a convolution's patches are cut out by the host), and one that converts less, with all that its own
+ * objective leaves out, is kept.
  *
  * A rival counts only if it can be emitted.
  *
@@ -12,10 +16,11 @@
  *
  * The result says whose plan it is (objective.plan_of) and what the others take (objective.plans). A kept rival's status is
  * "feasible", its bound that of the layout optimum. */
-#include "compiler/fastest.h"
+#include "compiler/rivals.h"
 
 #include "compiler/dims.h"
 #include "compiler/emit/opspec.h"
+#include "compiler/layout/machine.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,11 +31,12 @@ static const struct rival {
   const char *name;
   enum sw_profile profile;
   enum sw_solver_kind solver;
+  bool by_time;  /* only where times are compared */
   double margin; /* how much faster it must be than the proved choice, as a part of that */
 } rivals[] = {
-    {"greedy", SW_PROFILE_BEST, SW_SOLVER_GREEDY, 0.01},
-    {"beam", SW_PROFILE_BEST, SW_SOLVER_BEAM, 0.01},
-    {"torch-spyre", SW_PROFILE_TORCH_SPYRE, SW_SOLVER_ILP, 0},
+    {"greedy", SW_PROFILE_BEST, SW_SOLVER_GREEDY, true, 0.01},
+    {"beam", SW_PROFILE_BEST, SW_SOLVER_BEAM, true, 0.01},
+    {"torch-spyre", SW_PROFILE_TORCH_SPYRE, SW_SOLVER_ILP, false, 0},
 };
 
 struct attempt {
@@ -40,7 +46,8 @@ struct attempt {
   const char *program;
   struct sw_graph *graph;
   const struct sw_choice *known; /* a choice that is planned already, NULL: none */
-  double to_beat;                /* ns */
+  bool by_time;
+  double to_beat;                /* ns, or elements */
   struct sw_planned p;
   enum sw_rc rc;
 };
@@ -55,21 +62,30 @@ static bool same_choice(const struct sw_choice *a, const struct sw_choice *b)
   return true;
 }
 
-static bool is_faster(const struct attempt *a)
+/* The smaller the better. */
+static double figure(bool by_time, const struct sw_planned *p)
 {
-  return a->p.plan && a->p.plan->predicted_ns < a->to_beat * (1 - 1e-9);
+  return by_time ? p->plan->predicted_ns : (double)p->choice->full_cost;
+}
+
+static bool is_better(const struct attempt *a)
+{
+  return a->p.plan && figure(a->by_time, &a->p) < a->to_beat * (1 - 1e-9);
 }
 
 static enum sw_rc plan(struct attempt *a)
 {
   SW_TRY(sw_lower(&a->job, &a->o, a->graph, &a->p.program));
+  SW_TRY(sw_machine_read(&a->job, &a->o, &a->p.program->machine));
   sw_find_serving_dims(&a->job, &a->o, a->in, a->program, a->graph, a->p.program);
   SW_TRY(sw_choose_layouts(&a->job, &a->o, a->p.program, &a->p.choice));
   if (a->known && same_choice(a->known, a->p.choice))
     return SW_OK;
+  if (!a->by_time && (double)a->p.choice->full_cost >= a->to_beat)
+    return SW_OK;
   SW_TRY(sw_make_plan(&a->job, &a->o, a->p.program, &a->p.plan));
   struct sw_files files = {.dir = sw_files_nowhere(&a->job)}; /* some of the reference's plans can't be written down */
-  if (is_faster(a))
+  if (is_better(a))
     SW_TRY(sw_emit(&a->job, &a->o, a->p.program, a->p.plan, &files));
   return a->job.worst;
 }
@@ -97,7 +113,8 @@ static void keep(struct sw_planned *p, const struct rival *r, const struct attem
   struct sw_choice own = *p->choice, *c = p->choice;
   *c = *optimum;
   c->status = "feasible";
-  c->cost = own.cost;
+  c->cost = own.full_cost;
+  c->full_cost = own.full_cost;
   c->unit = own.unit;
   c->bound = r->profile == SW_PROFILE_BEST ? optimum->bound : 0;
   c->conversion_elements = own.conversion_elements;
@@ -109,20 +126,23 @@ static void keep(struct sw_planned *p, const struct rival *r, const struct attem
   c->problem = own.problem;
 }
 
-enum sw_rc sw_keep_fastest(struct sw_job *job, const struct sw_options *o, const struct sw_compile_input *in,
-                           const char *name_of_program, struct sw_graph *g, struct sw_planned *p)
+enum sw_rc sw_keep_best_rival(struct sw_job *job, const struct sw_options *o, const struct sw_compile_input *in,
+                              const char *name_of_program, struct sw_graph *g, struct sw_planned *p)
 {
   bool is_exact = o->solver == SW_SOLVER_ILP || o->solver == SW_SOLVER_ILP_FULL;
-  if (o->profile != SW_PROFILE_BEST || o->objective != SW_OBJECTIVE_TIME || !is_exact || p->program->ops.n > MOST_OPS ||
-      !p->program->ops.n)
+  bool by_time = o->objective == SW_OBJECTIVE_TIME;
+  int n_ops = p->program->ops.n;
+  if (o->profile != SW_PROFILE_BEST || !is_exact || (by_time && n_ops > MOST_OPS) || !n_ops)
     return SW_OK;
   const struct sw_choice *optimum = p->choice;
-  double optimum_ns = p->plan->predicted_ns;
+  double least = figure(by_time, p), optimum_ns = p->plan->predicted_ns;
   p->plan->plan_of = "ilp";
   note(job, p->plan, "ilp", optimum_ns);
   for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++) {
     const struct rival *r = &rivals[i];
     struct attempt *a = SW_NEW(job->arena, struct attempt);
+    if (r->by_time && !by_time)
+      continue;
     if (g->dims.n && r->profile != o->profile)
       continue; /* for which sizes a program serves is written into the graph */
     *a = (struct attempt){.job = {.cancel = job->cancel}, .o = *o, .in = in, .program = name_of_program, .graph = g};
@@ -130,12 +150,14 @@ enum sw_rc sw_keep_fastest(struct sw_job *job, const struct sw_options *o, const
     a->o.profile = r->profile;
     a->o.solver = r->solver;
     sw_options_settle(&a->o);
-    a->to_beat = fmin(p->plan->predicted_ns, optimum_ns * (1 - r->margin));
+    a->by_time = by_time;
+    a->to_beat = fmin(figure(by_time, p), least * (1 - r->margin));
     a->known = r->profile == SW_PROFILE_BEST ? optimum : NULL;
     bool done = sw_arena_run(a->job.arena, run, a) && a->rc == SW_OK;
-    if (done)
-      note(job, p->plan, r->name, a->p.plan ? a->p.plan->predicted_ns : optimum_ns);
-    if (done && is_faster(a))
+    bool same = done && by_time && !a->p.plan;
+    if (same || (done && a->p.plan))
+      note(job, p->plan, r->name, same ? optimum_ns : a->p.plan->predicted_ns);
+    if (done && is_better(a))
       keep(p, r, a, optimum);
     else
       sw_arena_free(a->job.arena);
