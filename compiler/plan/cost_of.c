@@ -64,6 +64,16 @@ static void count_written_part(const struct sw_op *op, struct sw_cost_arg *out, 
     out->bytes = part;
 }
 
+/* Whether an operand is three-dim to the model: a batch of matrices. The reference goes by the tensor's shape; a matmul with
+ * one matrix of it, the weights of one expert out of eight, has no batch. */
+static bool is_batch(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x, bool as_recorded)
+{
+  bool walked = as_recorded;
+  for (int l = 0; l < op->n_loops; l++)
+    walked |= x->step[l] == s->stride[0];
+  return s->rank == 3 && s->size[0] > 1 && walked;
+}
+
 /* N is the innermost dim of the output, M the next one; everything else is batch. */
 static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct sw_op *op, double bytes,
                                        bool as_recorded)
@@ -96,7 +106,7 @@ static struct sw_matmul_work matmul_of(const struct sw_program *p, const struct 
   double batch = 1;
   for (int i = 0; i < op->n_in; i++) {
     const struct sw_storage *s = &p->storages.v[op->in[i].storage];
-    if (s->rank != 3 || s->size[0] < 2)
+    if (!is_batch(s, op, &op->in[i], as_recorded))
       continue;
     batch = (double)s->size[0];
     three_dim++;

@@ -55,6 +55,17 @@ def built_in(t, complaints):
         complaints.append(f"half the memory rate takes {slow} ns, all of it {fast}")
 
 
+def one_of_a_stack(t, complaints):
+    """A matmul with one matrix of eight computes as long as with that matrix alone: 256 * 512 * 512 / (32 * 1140 * 0.5 ** 0.35) ns."""
+    alone = "%x : f16[256,512] = input\n%s : f16[512,512] = parameter\n%y : f16[256,512] = aten.mm(%x,%s)\nreturn %y\n"
+    stack = alone.replace("%s : f16[512,512] = parameter", "%w : f16[8,512,512] = parameter\n%s : f16[512,512] = aten.select.int(%w,0,3)")
+    for text in alone, stack:
+        (t / "g.graph").write_text(text)
+        ns = json.loads(run("compile", t / "g.graph", "--json").stdout)["ops"][-1]["time"]["compute"]
+        if abs(ns - 256 * 512 * 512 / (32 * 1140 * 0.5 ** 0.35)) > 0.01:
+            complaints.append(f"a matmul of 256 x 512 x 512 computes {ns} ns")
+
+
 def refused(t, complaints):
     for name, values in REFUSED.items():
         for v in values:
@@ -118,6 +129,7 @@ def main():
     with tempfile.TemporaryDirectory() as t:
         t = pathlib.Path(t)
         built_in(t, complaints)
+        one_of_a_stack(t, complaints)
         refused(t, complaints)
         for _ in range(o.count):
             outcome = odd(t, r, complaints)
