@@ -27,6 +27,11 @@ struct loop {
   int variable;
 };
 
+/* Which sizes a parameter says that it takes; 0: it is none. */
+struct sizes {
+  int64_t step, most;
+};
+
 enum { DEEPEST = 16, POOL_SPACE = 1 << 20 };
 
 struct run {
@@ -43,6 +48,7 @@ struct run {
   struct sw_map names; /* name -> place in values */
   SW_VEC(int64_t) values;
   SW_VEC(struct moves) moves; /* by place in values */
+  SW_VEC(struct sizes) sizes; /* as well */
   SW_VEC(struct affine) maps;
   struct sw_map parsed; /* file -> place in ops */
   SW_VEC(struct dsc *) ops;
@@ -74,6 +80,7 @@ static int value_place(struct run *r, const char *name, size_t len)
     sw_map_set(&r->names, name, len, at);
     *SW_PUSH(r->job->arena, &r->values) = 0;
     SW_PUSH(r->job->arena, &r->moves)->n = 0;
+    *SW_PUSH(r->job->arena, &r->sizes) = (struct sizes){0};
   }
   return (int)at;
 }
@@ -112,6 +119,25 @@ static enum sw_rc read_map(struct run *r, const char *s)
   return SW_OK;
 }
 
+/* "%sym_0_1_base: !sdscbundle.input_arg<index, granularity=32, max_value=256>": the sizes that it takes have to be those that
+ * the program serves. */
+static enum sw_rc read_sizes(struct run *r, const char *s, const struct sim_argument *arg)
+{
+  const char *end = strchr(s, '>'), *step = strstr(s, "granularity="), *most = strstr(s, "max_value=");
+  struct sizes *z = &r->sizes.v[value_place(r, s, word(s))];
+  if (!end || !step || !most || step > end || most > end)
+    return wrong(r, "a size without granularity and max_value");
+  *z = (struct sizes){strtoll(step + strlen("granularity="), NULL, 10), strtoll(most + strlen("max_value="), NULL, 10)};
+  if (z->step < 1 || z->most < z->step)
+    return wrong(r, "a size of impossible granularity or max_value");
+  if (arg && arg->step && (arg->step != z->step || arg->most != z->most))
+    return wrong(r, sw_arena_printf(r->job->arena, "a size of granularity %" PRId64 " up to %" PRId64 ", the program serves steps of %"
+                                    PRId64 " up to %" PRId64, z->step, z->most, arg->step, arg->most));
+  if (arg && (arg->number % z->step || arg->number > z->most))
+    return wrong(r, "a size that the parameter does not take");
+  return SW_OK;
+}
+
 /* Parameters in order; "%arg_3_base_addr: ..." and "%sym_0_1_base: ...". */
 static enum sw_rc read_parameters(struct run *r, const char *s, const struct sim_argument *args, int n_args)
 {
@@ -121,7 +147,10 @@ static enum sw_rc read_parameters(struct run *r, const char *s, const struct sim
   r->has_function = true;
   for (const char *p = strchr(s, '('); p && (p = strchr(p, '%')); p += word(p), n++) {
     if (r->is_dry) {
-      define(r, p, strncmp(p, "%arg_", 5) ? 0 : (int64_t)(n + 1) << SIM_SPACE_BITS);
+      bool is_size = strncmp(p, "%arg_", 5) != 0;
+      define(r, p, is_size ? 0 : (int64_t)(n + 1) << SIM_SPACE_BITS);
+      if (is_size)
+        SW_TRY(read_sizes(r, p, NULL));
       continue;
     }
     if (n == n_args)
@@ -135,6 +164,8 @@ static enum sw_rc read_parameters(struct run *r, const char *s, const struct sim
       value = (int64_t)r->card.n_hbm << SIM_SPACE_BITS;
     }
     define(r, p, value);
+    if (!is_buffer)
+      SW_TRY(read_sizes(r, p, &args[n]));
   }
   return n == n_args || r->is_dry ? SW_OK : wrong(r, "the function has fewer parameters than the launch has arguments");
 }
@@ -163,7 +194,7 @@ static bool has(const int64_t *list, int n, int64_t id)
 }
 
 /* Section 10.4: an execute passes each symbol that its file names, once, and no other. */
-static enum sw_rc check_symbols(struct run *r, const struct dsc *d, const struct sim_symbols *s)
+static enum sw_rc check_symbols(struct run *r, const struct dsc *d, const struct sim_symbols *s, const struct sizes *sizes)
 {
   struct sw_arena *a = r->job->arena;
   for (int i = 0; i < s->n; i++) {
@@ -179,6 +210,12 @@ static enum sw_rc check_symbols(struct run *r, const struct dsc *d, const struct
       if (!has(s->ids, s->n, d->tensor[t].start[c]))
         return wrong(r, sw_arena_printf(a, "%s: tensor %d starts at symbol %" PRId64 ", which is not passed", d->file, t,
                                         d->tensor[t].start[c]));
+  for (int k = 0; k < d->n_symbols; k++)
+    for (int i = 0; i < s->n; i++)
+      if (s->ids[i] == d->symbol[k] && (sizes[i].step != d->symbol_step[k] || sizes[i].most != d->symbol_most[k]))
+        return wrong(r, sw_arena_printf(a, "%s: symbol %" PRId64 " goes in steps of %" PRId64 " up to %" PRId64 ", what is passed in steps of %"
+                                        PRId64 " up to %" PRId64, d->file, s->ids[i], d->symbol_step[k], d->symbol_most[k], sizes[i].step,
+                                        sizes[i].most));
   return SW_OK;
 }
 
@@ -217,12 +254,15 @@ static enum sw_rc execute(struct run *r, const char *s)
   struct sim_symbols symbols = {0};
   struct sw_arena *a = sw_arena_new(r->job->arena, 0);
   int64_t *values = SW_NEW_N(a, int64_t, MOST), *numbers = SW_NEW_N(a, int64_t, MOST);
+  struct sizes *sizes = SW_NEW_N(a, struct sizes, MOST);
   int n_values = 0;
-  for (const char *p = s; (p = strchr(p, '%')) && p < end && n_values < MOST; p += word(p))
-    if (!lookup(r, p, &values[n_values++])) {
+  for (const char *p = s; (p = strchr(p, '%')) && p < end && n_values < MOST; p += word(p)) {
+    if (!lookup(r, p, &values[n_values])) {
       sw_arena_free(a);
       return wrong(r, "an operand that was never defined");
     }
+    sizes[n_values++] = r->sizes.v[value_place(r, p, word(p))];
+  }
   for (const char *p = ids + strlen(ids_key); *p && *p != ']' && symbols.n < MOST;) {
     char *next;
     numbers[symbols.n++] = strtoll(p, &next, 10);
@@ -237,7 +277,7 @@ static enum sw_rc execute(struct run *r, const char *s)
   enum sw_rc rc = n_values == symbols.n ? SW_OK : wrong(r, "operands and symbol ids differ in number");
   const struct dsc *d = rc == SW_OK ? op(r, name) : NULL;
   if (rc == SW_OK)
-    rc = d ? check_symbols(r, d, &symbols) : r->job->worst;
+    rc = d ? check_symbols(r, d, &symbols, sizes) : r->job->worst;
   if (rc == SW_OK && sw_cancelled(r->job))
     rc = sw_fail(r->job, SW_CANCELLED, "cancelled in bundle.mlir line %d", r->line + 1);
   if (rc == SW_OK && r->seen)
@@ -281,6 +321,7 @@ static enum sw_rc assign(struct run *r, const char *s)
     if (!lookup(r, what + 40, &a))
       return wrong(r, "an unknown parameter");
     define(r, s, a);
+    r->sizes.v[value_place(r, s, word(s))] = r->sizes.v[value_place(r, what + 40, word(what + 40))];
   } else if (!strncmp(what, "affine.apply #map_", 18)) {
     int map = atoi(what + 18);
     const char *base = strchr(what, '['), *p = strchr(what, '(');

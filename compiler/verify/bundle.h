@@ -8,6 +8,7 @@
 struct sim_argument {
   struct sim_memory *memory; /* of an `arg_` parameter */
   int64_t number;            /* of a `sym_` parameter */
+  int64_t step, most;        /* and the sizes that the program serves; 0: it always has this number */
 };
 
 /* A source of the bundle's files by name; false after a fault. */

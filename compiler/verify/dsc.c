@@ -250,8 +250,22 @@ static void read_symbols(struct reader *r, struct dsc *d, const json_t *body)
   const char *dim;
   json_t *ids;
   json_object_foreach (json_object_get(body, "dimToSymbolMapping_"), dim, ids) {
-    d->symbol_dim[d->n_symbols] = dim_number(r, d, dim, strlen(dim));
-    d->symbol[d->n_symbols++] = json_integer_value(json_array_get(ids, 0));
+    int at = dim_number(r, d, dim, strlen(dim)), k = d->n_symbols++;
+    static const char *const stages[] = {"ss_", "el_"};
+    d->symbol_dim[k] = at;
+    d->symbol[k] = json_integer_value(json_array_get(ids, 0));
+    for (int s = 0; s < 2 && !r->bad; s++) {
+      const json_t *stage = get(r, get(r, get(r, body, "dataStageParam_"), "0"), stages[s]);
+      const json_t *info = get(r, get(r, stage, "symbolicDimInfo_"), dim);
+      int64_t most = integer(r, get(r, info, "maxSize_"), "maxSize_"), step = integer(r, get(r, info, "granularity_"), "granularity_");
+      if (r->bad)
+        return;
+      same(r, d->slice[at], most, "maxSize_ and the slice");
+      d->symbol_most[k] = most * d->split[at];
+      if (step < 1 || step > most || (s && step * d->split[at] != d->symbol_step[k]))
+        fail(r, "a granularity_ that is none, or not the same twice");
+      d->symbol_step[k] = step * d->split[at];
+    }
   }
 }
 

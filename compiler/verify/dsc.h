@@ -58,6 +58,7 @@ struct dsc {
   int n_symbols; /* ids of dynamic sizes, and the dims that have them */
   int64_t symbol[DSC_MAX_DIMS];
   int symbol_dim[DSC_MAX_DIMS];
+  int64_t symbol_step[DSC_MAX_DIMS], symbol_most[DSC_MAX_DIMS]; /* of all cores: which sizes symbolicDimInfo_ allows */
 };
 
 /* NULL after a fault. `file` is the file's name. */

@@ -364,11 +364,18 @@ static enum sw_rc launch(struct rt *r, const json_t *step)
   }
   const char *name;
   json_t *symbol;
-  json_object_foreach ((json_t *)(intptr_t)symbols, name, symbol)
-    if (!sim_size_of_symbol(&r->sizes, symbol, &args[n++].number)) {
+  json_object_foreach ((json_t *)(intptr_t)symbols, name, symbol) {
+    const struct sim_size *size;
+    struct sim_argument *arg = &args[n++];
+    if (!sim_size_of_symbol(&r->sizes, symbol, &arg->number, &size)) {
       wrong(r, name, "its input and dim show no size");
       return SW_DIFFERENT;
     }
+    if (size) {
+      arg->step = size->step;
+      arg->most = size->max;
+    }
+  }
   struct sim_files files = {bundle_file, r};
   return sim_run_bundle(r->job, &files, r->lx_bytes, args, n_args);
 }
@@ -543,6 +550,11 @@ enum sw_rc rt_output(struct rt *r, int i, struct rt_output *out)
     return SW_DIFFERENT;
   if (!sim_cut_rows(&r->sizes, j, v.rank, v.size)) {
     wrong(r, out->name, "its rows follow no symbol");
+    return SW_DIFFERENT;
+  }
+  const json_t *rows = json_object_get(j, "rows"), *of = json_object_get(b->json, "rows");
+  if (rows && json_equal(json_object_get(j, "size"), json_object_get(b->json, "size")) ? !json_equal(rows, of) : rows && !of) {
+    wrong(r, out->name, "its rows are not those of its buffer");
     return SW_DIFFERENT;
   }
   const char *dtype = json_string_value(json_object_get(j, "dtype"));

@@ -45,14 +45,16 @@ bool sim_size_of_input(struct sw_job *job, struct sim_sizes *sizes, const char *
   return true;
 }
 
-bool sim_size_of_symbol(const struct sim_sizes *sizes, const json_t *symbol, int64_t *value)
+bool sim_size_of_symbol(const struct sim_sizes *sizes, const json_t *symbol, int64_t *value, const struct sim_size **size)
 {
   const char *input = json_string_value(json_object_get(symbol, "input"));
   json_int_t dim = json_integer_value(json_object_get(symbol, "dim"));
   *value = json_integer_value(symbol);
+  *size = NULL;
   for (int i = 0; input && i < sizes->v.n; i++)
     if (!strcmp(sizes->v.v[i].input, input) && sizes->v.v[i].dim == dim) {
       *value = sizes->v.v[i].value;
+      *size = &sizes->v.v[i];
       return true;
     }
   return json_is_integer(symbol);

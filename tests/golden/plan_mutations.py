@@ -5,7 +5,8 @@
 
 A few graphs are compiled; then one decision of the plan is changed at a time, in all files that repeat it: where a buffer lies in
 the scratchpads or in the pool (an address, or the place of another buffer), when it lives (the order of two ops), how an op
-is cut over the cores, how much memory there is, how often a loop runs and how far it moves on. Whether the result is still a plan is judged here, by brute force and from the
+is cut over the cores, which core does which slice, who owns the parts of a relayout, how much memory there is, how often a loop runs and
+how far it moves on; two buffers change places. Whether the result is still a plan is judged here, by brute force and from the
 files alone: stick by stick, what each core of each op makes of what. The results must be made of the same things in the same
 way as before, nothing may lie outside its memory, and no op may write what it still reads."""
 import argparse
@@ -49,6 +50,11 @@ LOOPS = {
               ["--tile", "x:0=2", "--tile", "w:1=2", "--cores", "4"]),
     "copied": ("%x : f16[64,256] = input\n%z : f16[64,256] = input\n%s : f16[64,256] = aten.add.Tensor(%x, %z)\n"
                "%y : f16[64,256] = aten.mul.Tensor(%s, %x)\nreturn %y\n", ["--tile", "x:0=4", "--cores", "2", "--profile", "torch-spyre"]),
+    # a loop over columns around a part of the program: what it reads and writes outside in slices of sticks
+    "columns": ("%x : f16[64,256] = input\n%m : f16[64,1] = input\n%a : f16[256,512] = input\n%b : f16[256,512] = input\n%d : f16[512,64] = input\n"
+                "%p : f16[64,512] = aten.mm.default(%x, %a)\n%q : f16[64,512] = aten.mm.default(%x, %b)\n%r : f16[64,512] = aten.mul.Tensor(%q, %m)\n"
+                "%s : f16[64,512] = aten.add.Tensor(%p, %r)\n%y : f16[64,64] = aten.mm.default(%s, %d)\nreturn %y\n",
+                ["--cores", "4", "--lx-bytes", "16384", "--constant", "spill_area=1024"]),
 }
 
 
@@ -179,6 +185,7 @@ class Bundle:
         memory, size = {}, {"pool": self.pool, **dict(enumerate(self.arg_bytes))}
         for name, names in self.runs:
             op, made, writers, reads = self.op(name), {}, {}, {}
+            moves = op.tensors[op.out].own[0] is not None  # a relayout: what one core writes another one read
             for i, c, touched in op.geometry:
                 t = op.tensors[i]
                 where, start = self.place(op, t, c, names)
@@ -192,7 +199,7 @@ class Bundle:
                         continue
                     value = memory.get((where, at), f"{where} {at}" if isinstance(where, int) else "nothing")
                     for o, part in feeds_:
-                        made.setdefault((c, o), set()).add((i, part, value))
+                        made.setdefault((None if moves else c, o), set()).add((i, part, value))
                         reads.setdefault((where, at), set()).add((c, o))
             after = {}
             for at, who in writers.items():
@@ -200,7 +207,7 @@ class Bundle:
                     return None, f"{name}: {at} is written by {sorted(who)[:3]}"
                 if at in reads and (op.reduced or op.fn == "batchmatmul" or reads[at] != who):
                     return None, f"{name}: {at} is written while it is read"
-                parts = sorted(set().union(*(made.get(w, set()) for w in who)))
+                parts = sorted(set().union(*(made.get((None if moves else c, o), set()) for c, o in who)))
                 after[at] = hashlib.sha256(repr((op.fn, parts)).encode()).hexdigest()[:16]
             memory.update(after)
         return {k: v for k, v in memory.items() if isinstance(k[0], int)}, ""
@@ -308,12 +315,82 @@ def address(r, plan, folder):
     kind, start, size, uses = plan.buffers[name]
     limit = plan.lx_bytes if kind == "lx" else plan.bundle.pool
     others = [b[1] for n, b in plan.buffers.items() if b[0] == kind and n != name] or [0]
-    to = r.choice([start + 128 * r.choice([1, -1, 2, 4, 8, 64]), start + r.choice([2, 64, -64]), limit - size, limit - size + 128, limit,
+    to = r.choice([start + 128 * r.choice([1, -1, 2, 4, 8, 64]), start + r.choice([2, 64, -64]), start + size, start - size, limit - size, limit - size + 128, limit,
                    r.choice(others), r.choice(others) + 128 * r.randrange(-4, 5), 128 * r.randrange(0, limit // 128)])
     if to < 0 or to == start:
         return None
     move(folder, plan.bundle, uses, to - start, kind)
     return f"{kind} of {name} {start} -> {to}"
+
+
+def swap(r, plan, folder):
+    """Two buffers of equal size change places."""
+    names = sorted(plan.buffers)
+    pairs = [(a, b) for a in names for b in names if a < b and plan.buffers[a][0] == plan.buffers[b][0] and
+             plan.buffers[a][2] == plan.buffers[b][2] and plan.buffers[a][1] != plan.buffers[b][1]]
+    if not pairs:
+        return None
+    a, b = r.choice(pairs)
+    (kind, first, size, uses), (_, second, _, others) = plan.buffers[a], plan.buffers[b]
+    if kind == "pool" and {n for n, _ in uses} & {n for n, _ in others}:
+        return None  # a symbol may stand for both, and `move` knows one place of it
+    move(folder, plan.bundle, uses, second - first, kind)
+    move(folder, plan.bundle if kind == "lx" else plan.read(folder), others, first - second, kind)
+    return f"{kind} of {a} and {b}, {size} bytes at {first} and {second}, swapped"
+
+
+def body(path):
+    j = json.loads(path.read_text())
+    top = next(iter(j.values()))
+    return j, top, next(iter(top["dscs_"][0].values()))
+
+
+def cores(r, plan, folder):
+    """Other cores do the slices of an op: with the addresses that go with them, so that only what stays on a core is wrong, or without."""
+    name = r.choice(plan.bundle.runs)[0]
+    j, top, dsc = body(folder / "bundle_0" / name)
+    n = top["numCoresUsed_"]
+    if n < 2:
+        return None
+    to = list(range(n))
+    if r.random() < 0.5:
+        a, b = r.sample(to, 2)
+        to[a], to[b] = b, a
+    else:
+        by = r.randrange(1, n)
+        to = to[by:] + to[:by]
+    moved = r.random() < 0.7
+    top["coreIdToWkSlice_"] = {str(c): top["coreIdToWkSlice_"][str(to[c])] for c in range(n)}
+    for node in dsc["scheduleTree_"] if moved else []:
+        data, own = node["startAddressCoreCorelet_"]["data_"], node["coordinates_"].get("coreIdToWkSlice_")
+        if node["component_"] != "lx":
+            node["startAddressCoreCorelet_"]["data_"] = {f"[{c}, 0, 0]": data[f"[{to[c]}, 0, 0]"] for c in range(n)}
+        if own:
+            node["coordinates_"]["coreIdToWkSlice_"] = {str(c): own[str(to[c])] for c in range(n)}
+    (folder / "bundle_0" / name).write_text(json.dumps(j, indent=2))
+    return f"{name}: cores {to}{'' if moved else ', addresses as they were'}"
+
+
+def owners(r, plan, folder):
+    """One side of a relayout belongs to other cores."""
+    names = sorted({n for n, _ in plan.bundle.runs if any(t.own[0] is not None for t in plan.bundle.op(n).tensors)})
+    if not names:
+        return None
+    name = r.choice(names)
+    j, top, dsc = body(folder / "bundle_0" / name)
+    node = r.choice([x for x in dsc["scheduleTree_"] if x["coordinates_"].get("coreIdToWkSlice_")])
+    own, n = node["coordinates_"]["coreIdToWkSlice_"], top["numCoresUsed_"]
+    a, b = r.sample(range(n), 2)
+    if r.random() < 0.5:
+        own[str(a)], own[str(b)] = own[str(b)], own[str(a)]
+        what = f"cores {a} and {b} swapped"
+    else:
+        own[str(a)] = dict(own[str(b)])
+        what = f"core {a} has what {b} has"
+    if own[str(a)] == own[str(b)] and "swapped" in what:
+        return None
+    (folder / "bundle_0" / name).write_text(json.dumps(j, indent=2))
+    return f"{name}: owners, {what}"
 
 
 def lifetime(r, plan, folder):
@@ -432,7 +509,7 @@ def loop(r, plan, folder):
     return f"{old} -> {new.strip()}" if new.strip() != old else None
 
 
-KINDS = {"address": address, "lifetime": lifetime, "split": split, "span": span, "loop": loop}
+KINDS = {"address": address, "lifetime": lifetime, "split": split, "span": span, "loop": loop, "swap": swap, "cores": cores, "owners": owners}
 
 
 def main():
@@ -456,7 +533,7 @@ def main():
         done = 0
         while done < o.count:
             kind = list(KINDS)[done % len(KINDS)]
-            graph, plan = r.choice(loops if kind == "loop" else plans + loops if kind in ("address", "span") else plans)
+            graph, plan = r.choice(loops if kind == "loop" else plans + loops if kind in ("address", "span", "swap", "cores") else plans)
             folder = t / "changed"
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(plan.folder, folder)
@@ -467,6 +544,8 @@ def main():
             after = plan.read(folder)
             after.lx_bytes = json.loads((folder / "manifest.json").read_text())["lx_bytes"]
             why = judge(plan.bundle, after)
+            if "as they were" in what:
+                why = why or "addresses are not those of the slices"
             run = subprocess.run([SW, "verify", folder, "--model", graph], capture_output=True)
             said = (run.stdout + run.stderr).decode().strip().splitlines()
             tally[kind][bool(why)] += 1
