@@ -359,7 +359,8 @@ def cores(r, plan, folder):
     else:
         by = r.randrange(1, n)
         to = to[by:] + to[:by]
-    moved = r.random() < 0.7
+    apart = any(len(set(x["startAddressCoreCorelet_"]["data_"].values())) > 1 for x in dsc["scheduleTree_"] if x["component_"] != "lx")
+    moved = r.random() < 0.7 or not apart  # in LX and in what all cores read there is nothing to move
     top["coreIdToWkSlice_"] = {str(c): top["coreIdToWkSlice_"][str(to[c])] for c in range(n)}
     for node in dsc["scheduleTree_"] if moved else []:
         data, own = node["startAddressCoreCorelet_"]["data_"], node["coordinates_"].get("coreIdToWkSlice_")
