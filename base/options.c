@@ -1,5 +1,7 @@
 #include "base/options.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -8,12 +10,15 @@
 #include <string.h>
 
 /* One line an option. CHOICE: one of the names in `values`, in the order of the enum. SWITCH: off or on. NUMBER:
- * low..high. LIST: may be given again. `at` is the field it sets; `given` a flag beside it, where the profile decides
+ * low..high. SHARE: another way to give a NUMBER, as what a part from 0 to 1 leaves; not echoed. LIST: may be given again. `at` is the field it sets; `given` a flag beside it, where the profile decides
  * as long as nobody else does. */
-enum kind { CHOICE, SWITCH, NUMBER, LIST };
+enum kind { CHOICE, SWITCH, NUMBER, SHARE, LIST };
 
 #define FIELD(name) offsetof(struct sw_options, name)
 #define NO_FIELD ((size_t)-1)
+
+/* Bytes of a scratchpad behind programs and their debugging area: 2 MiB - 64 KiB. */
+enum { SW_LX_ALL = 2031616 };
 
 static const struct option {
   const char *name;
@@ -30,7 +35,9 @@ static const struct option {
     {"objective", CHOICE, FIELD(objective), FIELD(given_objective), "time|elements", 0, 0,
      "what a conversion costs: predicted ns, or padded source elements"},
     {"cores", NUMBER, FIELD(cores), NO_FIELD, "N", 1, 32, "cores of the card that may be used"},
-    {"lx-bytes", NUMBER, FIELD(lx_bytes), NO_FIELD, "BYTES", 0, 2031616, "scratchpad bytes per core for buffers"},
+    {"lx-bytes", NUMBER, FIELD(lx_bytes), NO_FIELD, "BYTES", 0, SW_LX_ALL, "scratchpad bytes per core for buffers"},
+    {"lx-fraction", SHARE, FIELD(lx_bytes), NO_FIELD, "PART", 0, 0,
+     "part of a scratchpad that the card's own software keeps, as DXP_LX_FRAC_AVAIL; lx-bytes is the rest"},
     {"sharing", SWITCH, FIELD(sharing), FIELD(given_sharing), "off|on", 0, 0,
      "one converted copy may serve several readers"},
     {"free-weights", SWITCH, FIELD(free_weights), FIELD(given_free_weights), "off|on", 0, 0,
@@ -41,7 +48,7 @@ static const struct option {
     {"precision", CHOICE, FIELD(precision), NO_FIELD, "device|strict", 0, 0,
      "fp32 attention of core ATen: run in the device's fp16, or refuse"},
     {"lx", SWITCH, FIELD(lx), NO_FIELD, "off|on", 0, 0, "plan the scratchpad"},
-    {"lx-placer", CHOICE, FIELD(lx_placer), FIELD(given_lx_placer), "exact|greedy|firstfit|bestfit", 0, 0,
+    {"lx-placer", CHOICE, FIELD(lx_placer), FIELD(given_lx_placer), "exact|greedy|firstfit|bestfit|stack", 0, 0,
      "how buffers are packed into the scratchpad"},
     {"pool", SWITCH, FIELD(pool), NO_FIELD, "off|on", 0, 0, "intermediates share one pool of memory in a kernel"},
     {"verify", CHOICE, FIELD(verify), NO_FIELD, "auto|always|never", 0, 0,
@@ -145,6 +152,18 @@ static enum sw_rc set_number(struct sw_job *job, const struct option *t, const c
   return SW_OK;
 }
 
+/* Bytes left for buffers, cut to whole bytes and then rounded up to sticks (scratchpad.md section 2): the card's software
+ * computes where its part begins in the same way. 0.2 leaves 1,625,344. */
+static enum sw_rc set_share(struct sw_job *job, const struct option *t, const char *value, int64_t *out)
+{
+  char *end;
+  double part = strtod(value, &end);
+  if (((*value < '0' || *value > '9') && *value != '.') || *end || !(part >= 0 && part <= 1))
+    return sw_fail(job, SW_USAGE, "option %s (DXP_LX_FRAC_AVAIL): a number between 0 and 1 expected, \"%s\" found", t->name, value);
+  *out = sw_round_up((int64_t)(SW_LX_ALL * (1 - part)), 128);
+  return SW_OK;
+}
+
 enum sw_rc sw_option_set(struct sw_job *job, struct sw_options *o, const char *name, const char *value)
 {
   const struct option *t = find(name);
@@ -157,6 +176,8 @@ enum sw_rc sw_option_set(struct sw_job *job, struct sw_options *o, const char *n
     return set_list(job, o, t, value);
   if (t->kind == NUMBER)
     return set_number(job, t, value, (int64_t *)(void *)field);
+  if (t->kind == SHARE)
+    return set_share(job, t, value, (int64_t *)(void *)field);
   int at = choice(t->values, value);
   if (at < 0)
     return sw_fail(job, SW_USAGE, "option %s: one of %s expected, \"%s\" found", name, t->values, value);
@@ -255,8 +276,10 @@ void sw_options_write(const struct sw_options *o, struct sw_jw *w)
   for (int i = 0; i < N_OPTIONS; i++) {
     const struct option *t = &table[i];
     const char *field = (const char *)o + t->at;
-    sw_jw_key(w, t->name);
+    if (t->kind != SHARE)
+      sw_jw_key(w, t->name);
     switch (t->kind) {
+    case SHARE: break;
     case CHOICE: write_choice(w, t->values, *(const unsigned *)(const void *)field); break;
     case SWITCH: write_choice(w, t->values, *(const bool *)(const void *)field); break;
     case NUMBER: sw_jw_int(w, *(const int64_t *)(const void *)field); break;

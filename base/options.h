@@ -9,7 +9,7 @@ enum sw_profile { SW_PROFILE_BEST, SW_PROFILE_TORCH_SPYRE };
 enum sw_solver_kind { SW_SOLVER_ILP, SW_SOLVER_ILP_FULL, SW_SOLVER_BEAM, SW_SOLVER_GREEDY };
 enum sw_objective { SW_OBJECTIVE_TIME, SW_OBJECTIVE_ELEMENTS };
 enum sw_precision { SW_PRECISION_DEVICE, SW_PRECISION_STRICT };
-enum sw_lx_placer { SW_LX_EXACT, SW_LX_GREEDY, SW_LX_FIRSTFIT, SW_LX_BESTFIT };
+enum sw_lx_placer { SW_LX_EXACT, SW_LX_GREEDY, SW_LX_FIRSTFIT, SW_LX_BESTFIT, SW_LX_STACK };
 enum sw_verify_mode { SW_VERIFY_AUTO, SW_VERIFY_ALWAYS, SW_VERIFY_NEVER };
 
 struct sw_pin_text {

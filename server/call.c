@@ -119,7 +119,7 @@ static int choice(const char *values, const char *value)
   }
 }
 
-#define PLACERS "exact|greedy|firstfit|bestfit" /* in the order of the enum */
+#define PLACERS "exact|greedy|firstfit|bestfit|stack" /* in the order of the enum */
 
 static enum sw_rc run_place(struct run *r)
 {

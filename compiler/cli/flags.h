@@ -19,7 +19,7 @@
   X(solve, 0, "lp", "FILE", "write the integer program in CPLEX LP format")                                             \
   X(place, 0, "json", NULL, "print the result as JSON")                                                                 \
   X(place, 0, "csv", NULL, "the problem is CSV (as a file name that ends in .csv says)")                                \
-  X(place, 0, "placer", "exact|greedy|firstfit|bestfit", "how buffers are packed (exact)")                              \
+  X(place, 0, "placer", "exact|greedy|firstfit|bestfit|stack", "how buffers are packed (exact)")                              \
   X(place, 0, "budget", "N", "work of the exact placer: search nodes and simplex steps")                                                     \
   X(place, 0, "capacity", "BYTES", "size of the scratchpad, in place of what the problem says")                         \
   X(place, 0, "no-peak", NULL, "stop when the value is settled: no search for a lower peak")                            \

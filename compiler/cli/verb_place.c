@@ -27,14 +27,14 @@ static bool number(struct sw_job *job, const struct sw_cli_args *args, const cha
 /* Names of the placers, in the order of the enum. */
 static bool placer(struct sw_job *job, const char *text, enum sw_lx_placer *out)
 {
-  static const char *const names[] = {"exact", "greedy", "firstfit", "bestfit"};
+  static const char *const names[] = {"exact", "greedy", "firstfit", "bestfit", "stack"};
   for (size_t i = 0; text && i < sizeof names / sizeof names[0]; i++)
     if (!strcmp(text, names[i])) {
       *out = (enum sw_lx_placer)i;
       return true;
     }
   if (text)
-    sw_fail(job, SW_USAGE, "--placer %s: exact, greedy, firstfit or bestfit is expected", text);
+    sw_fail(job, SW_USAGE, "--placer %s: exact, greedy, firstfit, bestfit or stack is expected", text);
   return !text;
 }
 

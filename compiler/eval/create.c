@@ -2,15 +2,30 @@
 #include "compiler/eval/ops.h"
 
 #include <math.h>
+#include <string.h>
 
 static struct sw_number whole(int64_t i)
 {
   return (struct sw_number){.kind = SW_NUMBER_INT, .i = i};
 }
 
+bool sw_eval_needs_size_only(const char *target)
+{
+  static const char *const targets[] = {"aten.empty_like.default", "aten.full_like.default", "aten.new_empty.default", "aten.new_full.default",
+                                        "aten.new_ones.default", "aten.new_zeros.default", "aten.ones_like.default", "aten.zeros_like.default"};
+  for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++)
+    if (!strcmp(target, targets[i]))
+      return true;
+  return false;
+}
+
 /* Result 0 of the size that `size` names, or of self's. */
 static struct sw_tensor sized(struct sw_call *c, bool like)
 {
+  const struct sw_value *declared = sw_call_declared(c, 0);
+  const struct sw_arg *self = like ? sw_call_arg(c, "self") : NULL;
+  if (declared && self && self->kind == SW_ARG_VALUE && c->eval->values[self->value].kind == SW_UNKNOWN)
+    return sw_call_out(c, 0, declared->rank, declared->size);
   if (like) {
     struct sw_tensor t = sw_call_tensor(c, "self");
     return sw_call_out(c, 0, t.rank, t.size);

@@ -186,7 +186,8 @@ static enum sw_rc run_node(struct sw_eval *e, int node, bool *over_limit)
 {
   const struct sw_node *n = &e->graph->nodes.v[node];
   struct ask q = {e, true};
-  each_value(n->args, n->n_args, note_unknown, &q);
+  int first = sw_eval_needs_size_only(n->target) && n->n_args ? 1 : 0;
+  each_value(n->args + first, n->n_args - first, note_unknown, &q);
   for (int i = 0; i < n->n_results; i++)
     if (n->results[i] >= 0)
       sw_eval_release(e, n->results[i]);

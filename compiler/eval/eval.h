@@ -64,8 +64,11 @@ bool sw_eval_load(struct sw_eval *e, int input);
 /* Whether this overload has a meaning here. */
 bool sw_eval_knows(const char *target);
 
-/* Computes one node. Its results stay unknown when an argument is, or when they would not fit. SW_UNSUPPORTED with a
- * fault for an overload without a meaning, SW_INVALID for arguments that make no sense. */
+/* Whether the first argument gives this overload a size and nothing else: full_like, new_zeros. The others compute it. */
+bool sw_eval_needs_size_only(const char *target);
+
+/* Computes one node. Its results stay unknown when an argument is of which it needs more than the size, or when they would
+ * not fit. SW_UNSUPPORTED with a fault for an overload without a meaning, SW_INVALID for arguments that make no sense. */
 enum sw_rc sw_eval_node(struct sw_eval *e, int node);
 /* Computes everything, in order; in-place ops write through views, as in PyTorch, and mutation outputs are copied into
  * their buffers and inputs at the end. A value is forgotten after its last reader, outputs, user inputs and buffers

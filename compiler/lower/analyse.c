@@ -2,7 +2,7 @@
  * somebody needs, and until when.
  *
  * Constant is a value that depends on no user input, no parameter and nothing that a run changes: positions, masks,
- * RoPE tables from a frequency buffer. Its nodes are computed by fold.c, in program order. */
+ * RoPE tables from a frequency buffer, zeros of an input's size. Its nodes are computed by fold.c, in program order. */
 #include "compiler/lower/lower.h"
 
 #include <limits.h>
@@ -107,6 +107,12 @@ static bool is_reduced_on_device(const struct lower *l, const struct sw_node *n)
   return false;
 }
 
+/* Arguments at the front of which a node needs the size alone. The reference writes zeros_like on the device. */
+int lw_n_for_size(const struct lower *l, const struct sw_node *n)
+{
+  return l->best && n->n_args > 0 && sw_eval_needs_size_only(n->target);
+}
+
 static void find_constants(struct lower *l)
 {
   const struct sw_graph *g = l->graph;
@@ -136,7 +142,8 @@ static void find_constants(struct lower *l)
     for (int i = 0; i < g->nodes.n; i++) {
       const struct sw_node *n = &g->nodes.v[i];
       struct scan s = {l, n->schema && !is_random(n->target) && sw_eval_knows(n->target)};
-      lw_each_value(n->args, n->n_args, check_constant, &s);
+      int from = lw_n_for_size(l, n);
+      lw_each_value(n->args + from, n->n_args - from, check_constant, &s);
       for (int r = 0; r < n->n_results; r++)
         if (n->results[r] >= 0) { /* what is written into later, by whatever, has to be in the program from the start */
           const struct sw_value *v = &g->values.v[n->results[r]];

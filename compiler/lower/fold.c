@@ -29,7 +29,8 @@ bool lw_fold_node(struct lower *l)
   if (!l->node_constant[l->node])
     return false;
   struct scan s = {l, true};
-  lw_each_value(n->args, n->n_args, check_known, &s);
+  int from = lw_n_for_size(l, n);
+  lw_each_value(n->args + from, n->n_args - from, check_known, &s);
   if (!s.all || sw_eval_node(l->eval, l->node) != SW_OK)
     return false;
   for (int r = 0; r < n->n_results; r++)

@@ -274,6 +274,7 @@ bool lw_is_fresh(struct lower *l, int result);
 
 /* Computes the node at work if it is constant and its arguments have values. */
 bool lw_fold_node(struct lower *l);
+int lw_n_for_size(const struct lower *l, const struct sw_node *n); /* arguments at the front that only give a size */
 void lw_touch_arguments(struct lower *l);
 bool lw_arguments_known(struct lower *l);
 /* A constant value as a tensor of dtype (SW_N_DTYPES: its own): a scalar when all elements are equal. */

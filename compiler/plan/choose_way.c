@@ -16,6 +16,7 @@
 #include <math.h>
 
 enum { N_SETS = 1 << SW_N_MEANS, MAX_HALVINGS = 2, MAX_OPTIONS = 6 };
+static const double worth_a_look = 1e-3; /* of the time: what a kind of parts has to save at most, by its estimate */
 
 struct attempt {
   bool fine;
@@ -128,6 +129,22 @@ static double try(struct search *x, struct sw_way way)
   return a.fine ? a.ns : INFINITY;
 }
 
+/* Parts of groups: for each kind of op that one may grow from whether, along which dim, and how many tiles. */
+static void choose_parts(struct search *x)
+{
+  struct sw_way found = x->way;
+  found.means |= 1U << SW_MEANS_TILES;
+  attempt(x->job, x->o, x->p, &found); /* with these tiles; it lists the kinds */
+  for (int kind = 0; kind < found.tiles.n_part_kinds; kind++)
+    for (int k = 1; k <= MAX_OPTIONS && k <= found.tiles.n_part_options[kind] &&
+                    found.tiles.part_ns[kind] > worth_a_look * x->best.ns; k++) {
+      struct sw_way way = x->way;
+      way.means |= 1U << SW_MEANS_TILES;
+      way.tiles.part[kind] = k;
+      try(x, way);
+    }
+}
+
 /* From which size on buffers get tiles, and for each kind of group whether, along which dim, and how many. One thing at a
  * time: all together would be too many. */
 static void choose_tiles(struct search *x)
@@ -147,6 +164,8 @@ static void choose_tiles(struct search *x)
       if (k)
         try(x, way);
     }
+  if (most > 0)
+    choose_parts(x);
 }
 
 struct sw_way sw_choose_way(struct sw_job *job, const struct sw_options *o, const struct sw_program *p,

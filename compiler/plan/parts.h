@@ -14,12 +14,17 @@ static inline struct sw_op_plan *plan_of(const struct sw_program *p, int op)
 enum sw_rc sw_tile_given(struct sw_job *job, const struct sw_options *o, struct sw_program *p);
 
 /* Which buffers and groups of ops are worth tiles. Groups of equal ops are of one kind and done alike. */
-enum { SW_MAX_TILE_KINDS = 8 };
+enum { SW_MAX_TILE_KINDS = 8, SW_MAX_PART_KINDS = 16 };
 struct sw_tile_wish {
   int halvings;                  /* buffers over this part of all scratchpads: 1/1, 1/2, 1/4.. */
   int option[SW_MAX_TILE_KINDS]; /* by kind: which of its loops, the one that repeats least first; -1: no tiles */
   /* what was found */
   int n_kinds, n_options[SW_MAX_TILE_KINDS];
+
+  /* Parts of groups, by the kind of the op they grow from (tile_part.c): 0 none, else which option, from 1 on. */
+  int part[SW_MAX_PART_KINDS];
+  int n_part_kinds, n_part_options[SW_MAX_PART_KINDS];
+  double part_ns[SW_MAX_PART_KINDS]; /* what all of that kind save at most, about */
 };
 /* Ops around large buffers run in a loop over tiles (profile best). Whether there are any. */
 bool sw_tile(struct sw_job *job, const struct sw_options *o, struct sw_program *p, struct sw_tile_wish *wish);

@@ -178,6 +178,17 @@ static void commit_one_by_one(struct sw_tiler *t, int64_t n)
   shorten_buffers(t);
 }
 
+/* Does the group at hand in n tiles, or gives it up; 0: there are none. */
+static bool commit(struct sw_tiler *t, int64_t n)
+{
+  bool can = n && prepare(t, n);
+  if (!can)
+    sw_tile_give_up(t);
+  else if (!commit_loop(t, n))
+    commit_one_by_one(t, n);
+  return can;
+}
+
 static void rebuild_steps(struct sw_tiler *t)
 {
   SW_VEC(struct sw_step) steps = {0};
@@ -197,7 +208,7 @@ bool sw_tile(struct sw_job *job, const struct sw_options *o, struct sw_program *
   int n_storages = p->storages.n, failures = 0;
   t.room = (o->lx_bytes * o->cores) >> wish->halvings;
   t.quiet = (struct sw_job){.arena = t.scratch, .cancel = job->cancel};
-  t.kinds.arena = t.scratch;
+  t.kinds.arena = t.part_kinds.arena = t.scratch;
   t.storage = SW_NEW_N(t.scratch, struct sw_tiled_storage, n_storages);
   t.op = SW_NEW_N(t.scratch, struct sw_tiled_op, p->ops.n);
   t.w = SW_NEW(t.scratch, struct sw_work);
@@ -209,13 +220,15 @@ bool sw_tile(struct sw_job *job, const struct sw_options *o, struct sw_program *
     int64_t n = 0;
     if (!sw_tile_large(&t, s) || !sw_tile_free(&t, s))
       continue;
-    if (sw_tile_collect(&t, s) && sw_tile_choose_loop(&t, &n) && prepare(&t, n)) {
-      if (!commit_loop(&t, n))
-        commit_one_by_one(&t, n);
-    } else {
-      sw_tile_give_up(&t);
-      failures++;
-    }
+    bool found = sw_tile_collect(&t, s) && sw_tile_choose_loop(&t, &n);
+    failures += !commit(&t, found ? n : 0);
+  }
+  memset(wish->part_ns, 0, sizeof wish->part_ns);
+  sw_tile_look_for_parts(&t);
+  for (int i = 0; i < p->steps.n; i++) {
+    int64_t n = 0;
+    if (!p->steps.v[i].is_host && sw_tile_part(&t, p->steps.v[i].index, &n))
+      commit(&t, n);
   }
   wish->n_kinds = (int)t.kinds.n < SW_MAX_TILE_KINDS ? (int)t.kinds.n : SW_MAX_TILE_KINDS;
   if (t.moved)

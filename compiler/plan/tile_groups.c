@@ -47,7 +47,7 @@ void sw_tile_look(struct sw_tiler *t)
     if (step->is_host) {
       look_at_host_step(t, &t->p->host_steps.v[step->index]);
     } else {
-      t->op[step->index] = (struct sw_tiled_op){.tick = i, .loop = -1};
+      t->op[step->index] = (struct sw_tiled_op){.tick = i, .loop = -1, .part_kind = -1};
       look_at_op(t, step->index);
     }
   }
@@ -58,7 +58,7 @@ void sw_tile_look(struct sw_tiler *t)
 
 /* -- groups -- */
 
-static bool is_plain(const struct sw_op *op)
+bool sw_tile_plain(const struct sw_op *op)
 {
   bool plain = !op->n_levels && op->op != SW_OP_RESTICKIFY && op->role == SW_ROLE_PLAIN && op->out.index_input < 0;
   for (int i = 0; i < op->n_in; i++)
@@ -72,7 +72,7 @@ bool sw_tile_free(const struct sw_tiler *t, int storage)
   const struct sw_tiled_storage *s = &t->storage[storage];
   bool free = !s->fixed && s->writer >= 0 && s->ops.n > 1 && !s->group;
   for (int i = 0; free && i < s->ops.n; i++)
-    free = is_plain(&t->p->ops.v[s->ops.v[i]]);
+    free = sw_tile_plain(&t->p->ops.v[s->ops.v[i]]);
   return free;
 }
 
@@ -150,7 +150,7 @@ static void add_between(struct sw_tiler *t)
   int first = t->op[t->group.v[0]].tick, last = t->op[t->group.v[t->group.n - 1]].tick;
   for (int i = first; i <= last; i++) {
     const struct sw_step *step = &t->p->steps.v[i];
-    if (step->is_host || t->op[step->index].group || !is_plain(&t->p->ops.v[step->index]) ||
+    if (step->is_host || t->op[step->index].group || !sw_tile_plain(&t->p->ops.v[step->index]) ||
         !waits_for_group(t, step->index))
       continue;
     t->op[step->index].group = t->number;
@@ -170,6 +170,12 @@ static bool can_run_together(const struct sw_tiler *t)
       return false;
   }
   return true;
+}
+
+bool sw_tile_settle(struct sw_tiler *t)
+{
+  sort_members(t);
+  return is_closed(t) && can_run_together(t);
 }
 
 /* Ops joined to this buffer by large ones, as far as MAX_GROUP, and the smaller buffers that live between them. */
@@ -196,8 +202,7 @@ bool sw_tile_collect(struct sw_tiler *t, int storage)
     if (inside)
       t->storage[s].group = t->number;
   }
-  sort_members(t);
-  return is_closed(t) && can_run_together(t);
+  return sw_tile_settle(t);
 }
 
 /* The members may still belong to another group. */

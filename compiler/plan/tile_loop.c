@@ -33,6 +33,11 @@ static bool walks_all(const struct sw_storage *s, const struct sw_op *op, const 
   return !x->offset && walked == dims;
 }
 
+int sw_tile_loop_along(const struct sw_storage *s, const struct sw_op *op, const struct sw_access *x, int dim)
+{
+  return walks_all(s, op, x) ? loop_of(s, op, x, dim) : -1;
+}
+
 /* Gives every op of the group the loop, and every buffer inside the dim, that belong to this loop of the first op. */
 static bool spread(struct sw_tiler *t, int loop)
 {
@@ -79,7 +84,7 @@ static bool spread(struct sw_tiler *t, int loop)
 }
 
 /* Bytes of memory traffic that tiles save, and that they add. */
-static int64_t saved_bytes(const struct sw_tiler *t)
+int64_t sw_tile_saved_bytes(const struct sw_tiler *t)
 {
   int64_t sum = 0;
   for (int i = 0; i < t->group.n; i++) {
@@ -90,7 +95,7 @@ static int64_t saved_bytes(const struct sw_tiler *t)
   return sum;
 }
 
-static int64_t repeated_bytes(const struct sw_tiler *t)
+int64_t sw_tile_repeated_bytes(const struct sw_tiler *t)
 {
   int64_t sum = 0;
   for (int i = 0; i < t->group.n; i++) {
@@ -105,7 +110,7 @@ static int64_t repeated_bytes(const struct sw_tiler *t)
 }
 
 /* The most bytes of what lives inside that one op touches. */
-static int64_t bytes_at_once(const struct sw_tiler *t)
+int64_t sw_tile_bytes_at_once(const struct sw_tiler *t)
 {
   int64_t most = 0;
   for (int i = 0; i < t->group.n; i++) {
@@ -136,12 +141,12 @@ static int by_bytes_again(const void *a, const void *b)
 static int list_options(struct sw_tiler *t, struct option *out)
 {
   const struct sw_op *first = &t->p->ops.v[t->group.v[0]];
-  int64_t saved = saved_bytes(t), most = bytes_at_once(t);
+  int64_t saved = sw_tile_saved_bytes(t), most = sw_tile_bytes_at_once(t);
   int n_options = 0;
   for (int l = 0; l < first->n_written; l++) {
     if (!spread(t, l))
       continue;
-    int64_t range = first->range[l], repeated = repeated_bytes(t);
+    int64_t range = first->range[l], repeated = sw_tile_repeated_bytes(t);
     int listed = 0;
     for (int64_t n = 2; n <= MAX_TILES && range / n >= 2 && listed < MAX_COUNTS; n++) {
       if (range % n || most / n > t->o->lx_bytes * t->o->cores || repeated * (n - 1) >= saved)
@@ -155,21 +160,21 @@ static int list_options(struct sw_tiler *t, struct option *out)
 }
 
 /* Groups of equal ops over equal ranges are of one kind. */
-static int kind_of(struct sw_tiler *t)
+int sw_tile_kind_of(struct sw_tiler *t, struct sw_map *kinds, const int *ops, int n)
 {
   SW_VEC(int64_t) key = {0};
-  for (int i = 0; i < t->group.n; i++) {
-    const struct sw_op *op = &t->p->ops.v[t->group.v[i]];
+  for (int i = 0; i < n; i++) {
+    const struct sw_op *op = &t->p->ops.v[ops[i]];
     *SW_PUSH(t->scratch, &key) = op->op;
     *SW_PUSH(t->scratch, &key) = op->n_loops;
     for (int l = 0; l < op->n_loops; l++)
       *SW_PUSH(t->scratch, &key) = op->range[l];
   }
   size_t bytes = sizeof *key.v * (size_t)key.n;
-  int64_t kind = sw_map_get(&t->kinds, key.v, bytes);
+  int64_t kind = sw_map_get(kinds, key.v, bytes);
   if (kind < 0) {
-    kind = (int64_t)t->kinds.n;
-    sw_map_set(&t->kinds, key.v, bytes, kind);
+    kind = (int64_t)kinds->n;
+    sw_map_set(kinds, key.v, bytes, kind);
   }
   return (int)kind;
 }
@@ -178,7 +183,7 @@ bool sw_tile_choose_loop(struct sw_tiler *t, int64_t *n_tiles)
 {
   struct option options[SW_MAX_LOOPS * MAX_COUNTS];
   int n = list_options(t, options), which = 0;
-  int kind = n ? kind_of(t) : SW_MAX_TILE_KINDS;
+  int kind = n ? sw_tile_kind_of(t, &t->kinds, t->group.v, t->group.n) : SW_MAX_TILE_KINDS;
   if (kind < SW_MAX_TILE_KINDS) {
     t->wish->n_options[kind] = n;
     which = t->wish->option[kind];

@@ -1,4 +1,4 @@
-/* The reference's greedy, first-fit and best-fit placers (scratchpad.md 5.3 and 5.4), with its ties.
+/* The reference's greedy, first-fit and best-fit placers and its stack (scratchpad.md 5.3 to 5.5), with its ties.
  *
  * Two things that the reference does not know are added so that every problem gets a legal plan: pinned buffers are
  * placed before all others, and the buffers of an alias group are placed together, without in-place reuse. */
@@ -266,24 +266,47 @@ struct list {
   SW_VEC(int) of;
 };
 
-/* Buffers by score, parents before children. */
-static int *order_by_score(struct sw_arena *arena, const struct state *s, int *n_out)
+int *sw_place_parents_first(struct sw_arena *arena, const struct sw_place_problem *p, const bool *out, const int *rank,
+                            int *n_out)
 {
-  int n = s->p->buffers.n, n_heap = 0, n_order = 0;
-  bool *is_parent = SW_NEW_N(arena, bool, n);
+  int n = p->buffers.n, n_heap = 0, n_order = 0;
   int *waits = SW_NEW_N(arena, int, n), *position = SW_NEW_N(arena, int, n), *heap = SW_NEW_N(arena, int, n),
       *order = SW_NEW_N(arena, int, n);
   struct list *children = SW_NEW_N(arena, struct list, n);
-  struct score *score = SW_NEW_N(arena, struct score, n);
   for (int i = 0; i < n; i++)
-    for (int k = 0; k < s->p->buffers.v[i].n_parents; k++) {
-      int parent = s->p->buffers.v[i].parents[k];
-      is_parent[parent] = true;
-      if (!s->out[i] && !s->out[parent]) {
+    for (int k = 0; k < p->buffers.v[i].n_parents; k++) {
+      int parent = p->buffers.v[i].parents[k];
+      if (!out[i] && !out[parent]) {
         waits[i]++;
         *SW_PUSH(arena, &children[parent].of) = i;
       }
     }
+  for (int k = 0; k < n; k++)
+    position[rank[k]] = k;
+  for (int i = 0; i < n; i++)
+    if (!out[i] && !waits[i])
+      heap_push(heap, &n_heap, position[i]);
+  while (n_heap) {
+    int i = rank[heap_pop(heap, &n_heap)];
+    order[n_order++] = i;
+    for (int k = 0; k < children[i].of.n; k++)
+      if (!--waits[children[i].of.v[k]])
+        heap_push(heap, &n_heap, position[children[i].of.v[k]]);
+  }
+  *n_out = n_order;
+  return order;
+}
+
+/* Buffers by score, parents before children. */
+static int *order_by_score(struct sw_arena *arena, const struct state *s, int *n_out)
+{
+  int n = s->p->buffers.n;
+  bool *is_parent = SW_NEW_N(arena, bool, n);
+  int *rank = SW_NEW_N(arena, int, n);
+  struct score *score = SW_NEW_N(arena, struct score, n);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < s->p->buffers.v[i].n_parents; k++)
+      is_parent[s->p->buffers.v[i].parents[k]] = true;
   for (int i = 0; i < n; i++) {
     const struct sw_place_buffer *b = &s->p->buffers.v[i];
     int64_t span = b->end - b->start;
@@ -292,19 +315,8 @@ static int *order_by_score(struct sw_arena *arena, const struct state *s, int *n
   }
   qsort(score, (size_t)n, sizeof *score, by_score);
   for (int k = 0; k < n; k++)
-    position[score[k].i] = k;
-  for (int i = 0; i < n; i++)
-    if (!s->out[i] && !waits[i])
-      heap_push(heap, &n_heap, position[i]);
-  while (n_heap) {
-    int i = score[heap_pop(heap, &n_heap)].i;
-    order[n_order++] = i;
-    for (int k = 0; k < children[i].of.n; k++)
-      if (!--waits[children[i].of.v[k]])
-        heap_push(heap, &n_heap, position[children[i].of.v[k]]);
-  }
-  *n_out = n_order;
-  return order;
+    rank[k] = score[k].i;
+  return sw_place_parents_first(arena, s->p, s->out, rank, n_out);
 }
 
 /* The first declared parent whose whole slot lies inside the gap, or -1. */
@@ -357,5 +369,76 @@ void sw_place_fit(struct sw_arena *arena, const struct sw_place_problem *p, cons
     }
     gap = pick_gap(&s, false, best);
     put(&s, gap.a < 0 ? -1 : sw_round_up(gap.a, s.alignment));
+  }
+}
+
+/* -- stack -- */
+
+/* Whether one of the two may take the other's slot. */
+static bool is_pair(const struct state *s, int parent, int child)
+{
+  const struct sw_place_buffer *c = &s->p->buffers.v[child], *p = &s->p->buffers.v[parent];
+  if (c->alias >= 0 || p->alias >= 0 || c->size > p->size)
+    return false;
+  for (int k = 0; k < c->n_parents; k++)
+    if (c->parents[k] == parent)
+      return true;
+  return false;
+}
+
+/* The bytes in use that end highest and are not those of buffer `but` (-1: of all). */
+static int64_t top_beside(const struct state *s, int but)
+{
+  int64_t top = 0;
+  for (int k = 0; k < s->n_members; k++) {
+    int i = s->members[k];
+    for (int64_t e = s->meets.at[i]; e < s->meets.at[i + 1]; e++) {
+      int j = s->meets.v[e];
+      if (j != but && s->address[j] >= 0 && s->address[j] + s->p->buffers.v[j].size > top)
+        top = s->address[j] + s->p->buffers.v[j].size;
+    }
+  }
+  return top;
+}
+
+/* The slot of a partner in place that nothing else stands above, or -1. A parent may come behind its child. */
+static int64_t slot_of_partner(const struct state *s)
+{
+  if (s->n_members > 1)
+    return -1;
+  for (int64_t e = s->meets.at[s->self]; e < s->meets.at[s->self + 1]; e++) {
+    int j = s->meets.v[e];
+    if (s->address[j] >= 0 && !(s->address[j] % s->alignment) && (is_pair(s, j, s->self) || is_pair(s, s->self, j)) &&
+        top_beside(s, j) <= s->address[j] && s->address[j] + s->size <= s->p->capacity)
+      return s->address[j];
+  }
+  return -1;
+}
+
+/* Buffers in the order of the list, each on top of all that it meets and that came before; a buffer that meets one
+ * without a place has none either (barred ones do not count). a [0,2) of 64 bytes, b [1,5) of 64, c [3,5) of 64: at 0, 64 and 128, although the
+ * bytes under b are free by then. The order is all there is to it: whoever looks for a good one gets its plan here. */
+void sw_place_stack(struct sw_arena *arena, const struct sw_place_problem *p, const bool *out, int64_t *address)
+{
+  struct state s = begin(arena, p, out, address);
+  bool *homeless = SW_NEW_N(arena, bool, p->buffers.n);
+  for (int i = 0; i < p->buffers.n; i++) {
+    homeless[i] |= p->buffers.v[i].size > p->capacity;
+    if (!to_be_placed(&s, i) || homeless[i])
+      continue;
+    take(&s, i);
+    bool rests = true;
+    for (int k = 0; k < s.n_members; k++)
+      for (int64_t e = s.meets.at[s.members[k]]; e < s.meets.at[s.members[k] + 1]; e++)
+        rests &= !homeless[s.meets.v[e]];
+    int64_t at = rests ? slot_of_partner(&s) : -1;
+    if (rests && at < 0) {
+      at = sw_round_up(top_beside(&s, -1), s.alignment);
+      if (at > p->capacity - s.size)
+        at = -1;
+    }
+    put(&s, at);
+    for (int k = 0; k < s.n_members; k++)
+      homeless[s.members[k]] = at < 0;
   }
 }

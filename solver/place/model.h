@@ -62,9 +62,14 @@ struct sw_meets sw_meets_make(struct sw_arena *arena, const struct sw_place_prob
 
 /* -- placers: fill addresses (-1: not resident) -- */
 
-/* The reference's heuristics (scratchpad.md 5.3, 5.4) for buffers whose `out` is not set. */
+/* The reference's heuristics (scratchpad.md 5.3 to 5.5) for buffers whose `out` is not set. */
 void sw_place_greedy(struct sw_arena *arena, const struct sw_place_problem *p, const bool *out, int64_t *address);
 void sw_place_fit(struct sw_arena *arena, const struct sw_place_problem *p, const bool *out, bool best,
                   int64_t *address);
+void sw_place_stack(struct sw_arena *arena, const struct sw_place_problem *p, const bool *out, int64_t *address);
+
+/* Buffers whose `out` is not set, parents before children, else as `rank` lists them (the earlier of those that are ready). */
+int *sw_place_parents_first(struct sw_arena *arena, const struct sw_place_problem *p, const bool *out, const int *rank,
+                            int *n_out);
 
 #endif

@@ -16,10 +16,12 @@ static void run_heuristic(struct sw_job *job, const struct sw_model *m, const bo
                           struct sw_place_result *r)
 {
   static const char *const names[] = {[SW_LX_GREEDY] = "greedy", [SW_LX_FIRSTFIT] = "firstfit",
-                                      [SW_LX_BESTFIT] = "bestfit"};
+                                      [SW_LX_BESTFIT] = "bestfit", [SW_LX_STACK] = "stack"};
   int64_t *address = SW_NEW_N(m->arena, int64_t, m->p->buffers.n);
   if (placer == SW_LX_GREEDY)
     sw_place_greedy(m->arena, m->p, out, address);
+  else if (placer == SW_LX_STACK)
+    sw_place_stack(m->arena, m->p, out, address);
   else
     sw_place_fit(m->arena, m->p, out, placer == SW_LX_BESTFIT, address);
   sw_exact_offer(job, m->p, r, address, names[placer]);

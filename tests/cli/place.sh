@@ -22,7 +22,7 @@ diff "$d/want" "$d/out"
 "$SW" place - --json < "$d/p.json" > "$d/b.json"
 cmp "$d/a.json" "$d/b.json"
 grep -q '"status": "optimal"' "$d/a.json"
-for placer in greedy firstfit bestfit; do
+for placer in greedy firstfit bestfit stack; do
   "$SW" place "$d/p.json" --json --placer "$placer" | grep -q '"status": "feasible"'
 done
 

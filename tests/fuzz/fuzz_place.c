@@ -3,7 +3,7 @@
 #include "solver/place/place.h"
 #include "fuzz.h"
 
-static const enum sw_lx_placer placers[] = {SW_LX_EXACT, SW_LX_GREEDY, SW_LX_FIRSTFIT, SW_LX_BESTFIT};
+static const enum sw_lx_placer placers[] = {SW_LX_EXACT, SW_LX_GREEDY, SW_LX_FIRSTFIT, SW_LX_BESTFIT, SW_LX_STACK};
 enum { N_PLACERS = sizeof placers / sizeof *placers };
 
 static void read_and_place(struct fuzz *f)

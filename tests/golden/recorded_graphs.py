@@ -63,7 +63,7 @@ return %matmul_1
 BY_HAND = {"183": ["--split", "matmul=2,1,4"]}
 OPTION = {"sencores": lambda v: ["--cores", str(v)], "lx_planning": lambda v: ["--lx", "on" if v else "off"],
           "hbm_pool_planning": lambda v: ["--pool", "on" if v else "off"],
-          "dxp_lx_frac_avail": lambda v: ["--lx-bytes", str(-int(-(1 - v) * 2031616 // 128) * 128)],
+          "dxp_lx_frac_avail": lambda v: ["--lx-fraction", str(v)],
           "layout_solver": lambda v: ["--lx-placer", v] if v in ("greedy", "firstfit", "bestfit") else None,
           "global_stick_optimizer": lambda v: ["--solver", "beam" if v else "greedy"]}
 

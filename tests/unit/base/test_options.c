@@ -56,6 +56,29 @@ static void a_refusal_names_the_legal_values(void **state)
   sw_arena_free(job.arena);
 }
 
+/* scratchpad_cases.json, lx_capacity. */
+static void a_part_of_the_scratchpad_leaves_the_references_bytes(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  struct sw_options o;
+  static const struct {
+    const char *part;
+    int64_t bytes;
+  } cases[] = {{"0.0", 2031616}, {"0.1", 1828480}, {"0.2", 1625344}, {"0.25", 1523712}, {"0.5", 1015808}, {"0.75", 507904}, {"1.0", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(sw_option_set(&job, &o, "lx-fraction", cases[i].part), SW_OK);
+    assert_int_equal(o.lx_bytes, cases[i].bytes);
+  }
+  static const char *const bad[] = {"-0.01", "1.01", "nan", "", "0.5x", "inf"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_int_equal(sw_option_set(&job, &o, "lx-fraction", bad[i]), SW_USAGE);
+    assert_non_null(strstr(job.faults.v[job.faults.n - 1].detail, "DXP_LX_FRAC_AVAIL"));
+    assert_non_null(strstr(job.faults.v[job.faults.n - 1].detail, "between 0 and 1"));
+  }
+  sw_arena_free(job.arena);
+}
+
 static void pin_files_take_layouts_and_orders(void **state)
 {
   (void)state;
@@ -75,6 +98,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_kind_of_option_is_set_and_echoed),
       cmocka_unit_test(what_is_given_beats_the_profile),
+      cmocka_unit_test(a_part_of_the_scratchpad_leaves_the_references_bytes),
       cmocka_unit_test(a_refusal_names_the_legal_values),
       cmocka_unit_test(pin_files_take_layouts_and_orders),
   };

@@ -138,6 +138,25 @@ static void constants_are_folded(void **state)
   sw_arena_free(f.job.arena);
 }
 
+/* Positions counted from ones of an input's size: 0 1 2, whatever the tokens are. */
+static void what_takes_a_size_alone_is_constant(void **state)
+{
+  (void)state;
+  struct fixture f;
+  assert_int_equal(lower(&f, SW_PROFILE_BEST,
+                         "%ids : i64[1,3] = input\n%x : f16[1,3] = input\n%o : i64[1,3] = aten.ones_like.default(%ids)\n"
+                         "%c : i64[1,3] = aten.cumsum.default(%o, 1)\n%n : i64[1,1] = aten.new_ones.default(%ids, [1, 1])\n"
+                         "%p : i64[1,3] = aten.sub.Tensor(%c, %n)\n%t : f16[1,3] = aten.to.dtype(%p, f16)\n"
+                         "%y : f16[1,3] = aten.add.Tensor(%x, %t)\nreturn %y\n"),
+                   SW_OK);
+  assert_int_equal(f.p->host_steps.n, 0);
+  assert_int_equal(f.p->ops.n, 1);
+  const struct sw_storage *t = &f.p->storages.v[f.p->ops.v[0].in[1].storage];
+  assert_int_equal(t->kind, SW_STORAGE_CONSTANT);
+  assert_memory_equal(t->data, "\0\0\0\x3c\0\x40", 6);
+  sw_arena_free(f.job.arena);
+}
+
 /* x[:, 2:4] += 1 is one op on x's own storage; the training dialect lists no mutation, the program does. */
 static void a_write_through_a_view_changes_the_input(void **state)
 {
@@ -238,6 +257,7 @@ int main(void)
       cmocka_unit_test(matrix_products),
       cmocka_unit_test(grouped_heads_are_read_in_place),
       cmocka_unit_test(constants_are_folded),
+      cmocka_unit_test(what_takes_a_size_alone_is_constant),
       cmocka_unit_test(a_write_through_a_view_changes_the_input),
       cmocka_unit_test(host_steps_have_a_reason_and_stand_together),
       cmocka_unit_test(all_unsupported_nodes_are_named),

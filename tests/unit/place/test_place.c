@@ -1,7 +1,7 @@
 #include "../unit.h"
 
 #include "base/files.h"
-#include "solver/place/place.h"
+#include "solver/place/model.h"
 
 #include <string.h>
 
@@ -20,6 +20,16 @@ static const json_t *cases(struct sw_job *job, const char *list)
 static int64_t integer(const json_t *object, const char *key)
 {
   return json_integer_value(json_object_get(object, key));
+}
+
+/* The member of a list with that id. */
+static const json_t *case_of(const json_t *list, const char *id)
+{
+  for (size_t i = 0; i < json_array_size(list); i++)
+    if (!strcmp(json_string_value(json_object_get(json_array_get(list, i), "id")), id))
+      return json_array_get(list, i);
+  fail_msg("no case %s", id);
+  return NULL;
 }
 
 /* A case as a problem. The value of a buffer is what spilling it costs in units of the alignment (scratchpad.md 5.6):
@@ -112,6 +122,98 @@ static void exact_reaches_the_recorded_optimum_and_proves_it(void **state)
     if (r->status != SW_PLACED_OPTIMAL || total - r->value != integer(c, "optimum"))
       fail_msg("%s: %s, cost %lld, optimum %lld", json_string_value(json_object_get(c, "id")),
                sw_place_status_text(r->status), (long long)(total - r->value), (long long)integer(c, "optimum"));
+  }
+  sw_arena_free(job.arena);
+}
+
+/* The buffers of `p` in another order: the k-th is number order[k]. */
+static struct sw_place_problem *reordered(struct sw_job *job, const struct sw_place_problem *p, const json_t *order)
+{
+  struct sw_place_problem *q = SW_NEW(job->arena, struct sw_place_problem);
+  int n = p->buffers.n, *to = SW_NEW_N(job->arena, int, n);
+  assert_int_equal(json_array_size(order), n);
+  for (int k = 0; k < n; k++)
+    to[json_integer_value(json_array_get(order, (size_t)k))] = k;
+  for (int k = 0; k < n; k++) {
+    struct sw_place_buffer *b = SW_PUSH(job->arena, &q->buffers);
+    *b = p->buffers.v[json_integer_value(json_array_get(order, (size_t)k))];
+    for (int i = 0; i < b->n_parents; i++)
+      b->parents[i] = to[b->parents[i]];
+  }
+  return q;
+}
+
+/* scratchpad_cases.json, permutation_cases: addresses, what resides and its quality, (uses + 1/2 [written first]) x size. */
+static void a_stack_in_a_given_order_is_the_references(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  const json_t *list = cases(&job, "stack"), *placement = cases(&job, "placement");
+  assert_int_equal(json_array_size(list), 75);
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t *c = json_array_get(list, i), *of = json_object_get(c, "of"), *order = json_object_get(c, "order");
+    const char *id = json_string_value(json_object_get(c, "id"));
+    int64_t total;
+    struct sw_place_problem *given = problem_of(&job, of ? case_of(placement, json_string_value(of)) : c, &total);
+    struct sw_place_problem *p = reordered(&job, given, order);
+    struct sw_place_result *r;
+    p->capacity = integer(c, "capacity");
+    p->alignment = integer(c, "alignment");
+    for (int k = 0; k < p->buffers.n; k++) {
+      struct sw_place_buffer *b = &p->buffers.v[k];
+      b->value = b->size * (2 * b->uses + !b->is_input);
+      if (b->n_parents && p->buffers.v[b->parents[0]].size < b->size)
+        b->n_parents = 0; /* too large for the slot: there, an edge that is never taken; here, refused */
+    }
+    assert_int_equal(sw_place_validate(&job, p), SW_OK);
+    assert_int_equal(sw_place_solve(&job, p, &(struct sw_place_options){.placer = SW_LX_STACK}, &r), SW_OK);
+    int resident = 0;
+    for (int k = 0; k < p->buffers.n; k++) {
+      size_t b = (size_t)json_integer_value(json_array_get(order, (size_t)k));
+      const json_t *want = json_array_get(json_object_get(c, "stack"), b);
+      int64_t at = json_is_null(want) ? -1 : json_integer_value(want);
+      resident += r->address[k] >= 0;
+      if (r->address[k] != at)
+        fail_msg("%s: buffer %zu at %lld, the reference at %lld", id, b, (long long)r->address[k], (long long)at);
+    }
+    assert_int_equal(resident, integer(c, "resident"));
+    assert_true((double)r->value == 2 * json_number_value(json_object_get(c, "quality")));
+  }
+  sw_arena_free(job.arena);
+}
+
+/* scratchpad_cases.json, topological_sort. The key is the same for all, the size, or its negative; ties by the list. */
+static void parents_come_first_and_then_the_key_decides(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  const json_t *list = cases(&job, "parents_first");
+  assert_int_equal(json_array_size(list), 3);
+  for (size_t i = 0; i < 3; i++) {
+    const json_t *c = json_array_get(list, i), *buffers = json_object_get(c, "buffers");
+    const char *key = json_string_value(json_object_get(c, "key"));
+    int sign = !strcmp(key, "size") ? 1 : !strcmp(key, "-size") ? -1 : 0, rank[8], n = (int)json_array_size(buffers), n_order;
+    struct sw_place_problem p = {.capacity = 1, .alignment = 1};
+    for (int k = 0; k < n; k++) {
+      const json_t *b = json_array_get(buffers, (size_t)k), *parents = json_object_get(b, "parents");
+      struct sw_place_buffer *added =
+          sw_place_add(&job, &p, json_string_value(json_object_get(b, "name")), integer(b, "size"), 0, 1, 0);
+      added->parents = SW_NEW_N(job.arena, int, 1);
+      added->n_parents = (int)json_array_size(parents);
+      for (int j = 0; j < n && added->n_parents; j++)
+        if (!strcmp(json_string_value(json_object_get(json_array_get(buffers, (size_t)j), "name")),
+                    json_string_value(json_array_get(parents, 0))))
+          added->parents[0] = j;
+      int at = k;
+      for (; at && sign * integer(json_array_get(buffers, (size_t)rank[at - 1]), "size") > sign * added->size; at--)
+        rank[at] = rank[at - 1];
+      rank[at] = k;
+    }
+    const int *order = sw_place_parents_first(job.arena, &p, (bool[8]){false}, rank, &n_order);
+    assert_int_equal(n_order, n);
+    for (int k = 0; k < n; k++)
+      assert_string_equal(p.buffers.v[order[k]].name,
+                          json_string_value(json_array_get(json_object_get(c, "order"), (size_t)k)));
   }
   sw_arena_free(job.arena);
 }
@@ -346,6 +448,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fixed_divisions_reside_as_recorded),
       cmocka_unit_test(heuristics_give_the_references_addresses),
+      cmocka_unit_test(a_stack_in_a_given_order_is_the_references),
+      cmocka_unit_test(parents_come_first_and_then_the_key_decides),
       cmocka_unit_test(exact_reaches_the_recorded_optimum_and_proves_it),
       cmocka_unit_test(value_is_not_size),
       cmocka_unit_test(in_place_shares_a_slot_and_the_parent_keeps_its_bytes),

@@ -354,11 +354,52 @@ static void only_what_lives_in_one_kernel_is_in_its_pool(void **state)
   sw_arena_free(job.arena);
 }
 
+/* scratchpad_cases.json, extern_kernel_live_range: three steps, a host step in the middle or not, and a storage that is
+ * written by step `first` and read by step `last` (-1: by none). NULL: in the scratchpads. */
+static const char *why_not_across(struct sw_job *job, bool host, int first, int last)
+{
+  struct sw_program p = {0};
+  int s[4];
+  for (int i = 0; i < 4; i++)
+    s[i] = add_storage(job, &p, sw_arena_printf(job->arena, "s%d", i), i ? SW_STORAGE_TEMPORARY : SW_STORAGE_INPUT, 512, 16);
+  int b = add_storage(job, &p, "b", SW_STORAGE_TEMPORARY, 512, 16);
+  p.storages.v[s[3]].is_output = true;
+  for (int i = 0; i < 3; i++) {
+    int in = i == last ? b : s[i], out = i == first ? b : s[i + 1];
+    if (i != 1 || !host) {
+      struct sw_op *op = add_op(job, &p, SW_OP_EXP, 512, 1024, 32, 1, i && i - 1 == first && i != last ? s[0] : in, -1, out);
+      ((struct sw_op_plan *)op->plan)->kernel = host && i == 2;
+      continue;
+    }
+    struct sw_host_step *h = SW_PUSH(job->arena, &p.host_steps);
+    *h = (struct sw_host_step){.name = "host"};
+    *SW_PUSH(job->arena, &h->args) = (struct sw_host_arg){.kind = SW_HOST_VIEW, .view = {.storage = first == 0 ? s[0] : in}};
+    *SW_PUSH(job->arena, &h->results) = (struct sw_view){.storage = out};
+    *SW_PUSH(job->arena, &p.steps) = (struct sw_step){true, p.host_steps.n - 1};
+  }
+  plan_of(job, &p, SW_PROFILE_BEST);
+  return p.storages.v[b].place->kind == SW_PLACE_LX ? NULL : p.storages.v[b].place->not_in_lx;
+}
+
+static void nothing_stays_on_the_cores_across_a_host_step(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  assert_non_null(why_not_across(&job, true, 0, 2));  /* behind it read again: barred */
+  assert_non_null(why_not_across(&job, true, 1, -1)); /* the host step's own: barred */
+  const char *unread = why_not_across(&job, true, 0, -1); /* in front of it, and never read: not because of the step */
+  assert_non_null(unread);
+  assert_null(strstr(unread, "extern"));
+  assert_null(why_not_across(&job, false, 0, 2)); /* no host step: stays */
+  sw_arena_free(job.arena);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_result_takes_the_place_of_an_operand_only_where_all_agree),
       cmocka_unit_test(only_what_lives_in_one_kernel_is_in_its_pool),
+      cmocka_unit_test(nothing_stays_on_the_cores_across_a_host_step),
       cmocka_unit_test(a_pool_that_is_full_stays_as_it_was),
       cmocka_unit_test(pool_allocator_repeats_the_reference),
       cmocka_unit_test(softmax_keeps_its_intermediates_in_lx),
