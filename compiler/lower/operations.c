@@ -271,7 +271,7 @@ const struct lw_operation lw_operations[] = {
     {"aten.huber_loss.default", DECOMPOSED, lw_op_loss, LW_LOSS_HUBER, "sub abs mul lesserequal where3 mean", "fp16", true},
     {"aten.binary_cross_entropy.default", DECOMPOSED, lw_op_loss, LW_LOSS_BCE, "log maximum sub mul add neg mean", "fp16", true},
     {"aten.binary_cross_entropy_with_logits.default", DECOMPOSED, lw_op_loss, LW_LOSS_BCE_LOGITS, "neg softplus sub mul add mean", "fp16", true},
-    {"aten.kl_div.default", DECOMPOSED, lw_op_loss, LW_LOSS_KL, "log sub mul greaterthan where3 mean", "fp16", true},
+    {"aten.kl_div.default", DECOMPOSED, lw_op_loss, LW_LOSS_KL, "log sub mul equal where3 mean", "fp16", true},
     {"aten.soft_margin_loss.default", DECOMPOSED, lw_op_loss, LW_LOSS_SOFT_MARGIN, "mul neg softplus mean", "fp16", true},
     {"aten.nll_loss.default", HOST, lw_host, 0, "host", INDEX_OP, false},
     {"aten.nll_loss_nd.default", HOST, lw_host, 0, "host", INDEX_OP, false},
