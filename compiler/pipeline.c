@@ -154,8 +154,12 @@ enum sw_rc sw_compile(struct sw_job *job, const struct sw_options *o, const stru
   out->result = sw_buf_text(&b);
   out->result_len = b.n;
   sw_files_add(job, &out->files, "result.json", out->result, out->result_len);
-  if (rc == SW_OK)
+  if (rc == SW_OK) {
+    struct sw_buf dropped = {.arena = job->arena};
+    sw_layout_dropped_json(out->choice, &dropped);
     sw_files_add(job, &out->files, "layout_problem.json", out->choice->problem, strlen(out->choice->problem));
+    sw_files_add(job, &out->files, "dropped.json", sw_buf_text(&dropped), dropped.n);
+  }
   add_stats(&r);
   return rc;
 }

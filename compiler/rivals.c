@@ -124,6 +124,9 @@ static void keep(struct sw_planned *p, const struct rival *r, const struct attem
   c->candidates = own.candidates;
   c->n_candidates = own.n_candidates;
   c->problem = own.problem;
+  c->dropped.v = own.dropped.v;
+  c->dropped.n = own.dropped.n;
+  c->dropped.cap = own.dropped.cap;
 }
 
 enum sw_rc sw_keep_best_rival(struct sw_job *job, const struct sw_options *o, const struct sw_compile_input *in,

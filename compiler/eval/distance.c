@@ -247,7 +247,7 @@ void sw_op_loss(struct sw_call *c)
       y = (1 - t) * x + (1 + ((positive ? positive[i] : 1) - 1) * t) * softplus(-x);
       break;
     case SW_LOSS_KL:
-      y = by_log ? exp(t) * d * -1 : t > 0 ? t * (log(t) - x) : 0 * x;
+      y = by_log ? exp(t) * d * -1 : t != 0 ? t * (log(t) - x) : 0 * x;
       break;
     case SW_LOSS_SOFT_MARGIN:
       y = softplus(-t * x);

@@ -111,6 +111,8 @@ void sw_op_group_norm(struct sw_call *c)
   struct sw_tensor x = channels(c, "input");
   if (instance && !sw_call_bool(c, "use_input_stats"))
     sw_call_stop(c, SW_UNSUPPORTED, "running statistics");
+  if (instance && sw_call_has(c, "running_mean"))
+    sw_call_stop(c, SW_UNSUPPORTED, "running statistics that it updates");
   int64_t batch = x.size[0], n_ch = x.size[1], groups = instance ? n_ch : sw_call_int(c, c->op->args);
   if (groups <= 0 || n_ch % groups)
     sw_call_stop(c, SW_INVALID, "%lld channels in %lld groups", (long long)n_ch, (long long)groups);

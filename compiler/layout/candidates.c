@@ -4,14 +4,19 @@
  * Profile best adds what the reference leaves out: a stick on every other dim that can carry one. */
 #include "compiler/layout/candidates.h"
 
+#include <inttypes.h>
+
 bool sw_layout__propose(struct sw_choosing *c, int storage, const struct sw_layout *l)
 {
   sw_layout_list *list = &c->candidates[storage];
   for (int i = 0; i < list->n; i++)
     if (sw_layout_equal(&list->v[i], l))
       return false;
-  if (list->n == SW_MAX_LABELS)
+  if (list->n == SW_MAX_LABELS) {
+    int stick = sw_layout__stick_dim(&c->p->storages.v[storage], l);
+    sw_layout__drop(c, &(struct sw_drop){SW_DROP_NO_CANDIDATE, storage, stick, l, NULL, -1, SW_WHY_TOO_MANY}, NULL);
     return false;
+  }
   *SW_PUSH(c->arena, list) = *l;
   return true;
 }
@@ -35,6 +40,15 @@ int cand_order_for(const struct cand_op *m, int stick, int *order)
   return n;
 }
 
+bool cand_drop(const struct cand_op *m, int stick, enum sw_arrangement ea, enum sw_reason why, const char *words)
+{
+  int order[SW_MAX_RANK + 1], n = cand_order_for(m, stick, order);
+  struct sw_layout l;
+  bool made = sw_layout_make(&l, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n);
+  sw_layout__drop(m->c, &(struct sw_drop){SW_DROP_NO_CANDIDATE, m->storage, stick, made ? &l : NULL, m->op, -1, why}, words);
+  return false;
+}
+
 /* In the order of a cast from float16, neighbours lie in different sticks of a pair, so whatever works on it must reach
  * whole pairs: their memory is there in profile best, and where it is not needed in either. */
 bool cand_pair_tiles(const struct cand_op *m, int stick, struct sw_layout *l)
@@ -52,11 +66,13 @@ bool cand_make(const struct cand_op *m, int stick, enum sw_arrangement ea, struc
   if (stick >= 0 && m->s->size[stick] == 1)
     return false;
   int n = cand_order_for(m, stick, order);
-  if (!sw_layout_make(out, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n) ||
-      !cand_pair_tiles(m, stick, out))
-    return false;
+  if (!sw_layout_make(out, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n))
+    return cand_drop(m, stick, ea, SW_WHY_NO_LAYOUT, NULL);
+  if (!cand_pair_tiles(m, stick, out))
+    return cand_drop(m, stick, ea, SW_WHY_HALF_PAIR, NULL);
   struct sw_seen seen = sw_layout__see(out, m->op, &m->op->out, m->c->rule);
-  return seen.formed && seen.stick.class <= SW_STICK_LOOP;
+  enum sw_reason why = sw_layout__stick_reason(&seen);
+  return !why || cand_drop(m, stick, ea, why, sw_layout__stick_words(m->c->job->arena, why, m->op, &seen, true));
 }
 
 bool cand_offer(const struct cand_op *m, int stick, enum sw_arrangement ea)
@@ -68,6 +84,16 @@ bool cand_offer(const struct cand_op *m, int stick, enum sw_arrangement ea)
 bool cand_aligned(const struct cand_op *m, int d)
 {
   return m->s->size[d] % m->eps == 0;
+}
+
+bool cand_wants_whole(const struct cand_op *m, int d)
+{
+  if (cand_aligned(m, d))
+    return true;
+  if (m->s->size[d] == 1) /* nothing to put on a stick */
+    return false;
+  return cand_drop(m, d, SW_EA_STANDARD, SW_WHY_PARTIAL,
+                   sw_arena_printf(m->c->job->arena, "dim %d has %" PRId64 " elements, not whole sticks of %d", d, m->s->size[d], m->eps));
 }
 
 /* Every other dim as the stick, whole sticks first, and at last none (best only). */
@@ -84,8 +110,12 @@ void cand_offer_all(const struct cand_op *m, enum sw_arrangement ea)
 void cand_offer_order(const struct cand_op *m, const int *order, int n, enum sw_arrangement ea)
 {
   struct sw_layout l;
-  if (sw_layout_make(&l, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n) &&
-      cand_pair_tiles(m, n ? order[n - 1] : -1, &l))
+  int stick = n ? order[n - 1] : -1;
+  if (!sw_layout_make(&l, m->format, ea, m->s->rank, m->s->size, m->s->stride, order, n))
+    cand_drop(m, stick, ea, SW_WHY_NO_LAYOUT, NULL);
+  else if (!cand_pair_tiles(m, stick, &l))
+    cand_drop(m, stick, ea, SW_WHY_HALF_PAIR, NULL);
+  else
     sw_layout__propose(m->c, m->storage, &l);
 }
 
@@ -151,7 +181,16 @@ bool cand_same_frame(const struct cand_op *m, int input)
 
 struct sw_seen cand_seen_by(const struct cand_op *m, int input, const struct sw_layout *l)
 {
-  return sw_layout__see(l, m->op, &m->op->in[input], m->c->rule);
+  int storage = m->op->in[input].storage;
+  struct sw_seen seen = sw_layout__see(l, m->op, &m->op->in[input], m->c->rule);
+  enum sw_reason why = sw_layout__stick_reason(&seen);
+  if (why && why != SW_WHY_INSIDE) {
+    int stick = sw_layout__stick_dim(cand_operand(m, input), l);
+    struct sw_drop d = {SW_DROP_UNREAD, storage, stick, l, m->op, input, why};
+    if (!sw_layout__is_dropped(m->c, &d))
+      sw_layout__drop(m->c, &d, sw_layout__stick_words(m->c->job->arena, why, m->op, &seen, false));
+  }
+  return seen;
 }
 
 bool cand_clean(const struct sw_seen *seen)
@@ -245,6 +284,8 @@ static const char *matmul(const struct cand_op *m)
   for (int d = 0; d < m->s->rank; d++)
     if (m->oc[d].n == 1 && m->oc[d].term[0].loop == n)
       offer_plain_order(m, d, SW_EA_STANDARD);
+    else if (m->s->size[d] > 1)
+      cand_drop(m, d, SW_EA_STANDARD, SW_WHY_MATRIX_RESULT, NULL);
   return NULL;
 }
 
@@ -332,19 +373,25 @@ static const char *dispatch(struct cand_op *m)
   return NULL;
 }
 
-/* What is wrong with the first operand that can't be read at all, or "". */
+/* What is wrong with the first operand that can't be read at all, layout by layout (the first few), or "". */
 static const char *unreadable(const struct cand_op *m)
 {
+  enum { MOST = 3 };
+  struct sw_arena *a = m->c->job->arena;
   for (int k = 0; k < m->op->n_in; k++) {
     const sw_layout_list *all = &m->c->candidates[m->op->in[k].storage];
+    struct sw_buf each = {.arena = a};
     int n = 0;
     for (int i = 0; i < all->n; i++) {
       struct sw_seen seen = sw_layout__see(&all->v[i], m->op, &m->op->in[k], m->c->rule);
-      n += !seen.formed || seen.stick.class == SW_STICK_OTHER;
+      enum sw_reason why = sw_layout__stick_reason(&seen);
+      if (why && why != SW_WHY_INSIDE && n++ < MOST)
+        sw_buf_printf(&each, "%s%s: %s", n > 1 ? "; " : "", sw_layout__label(a, &all->v[i]),
+                      sw_layout__stick_words(a, why, m->op, &seen, false));
     }
     if (n && n == all->n)
-      return sw_arena_printf(m->c->job->arena, "; in none of the %d of %s is the stick one loop here: it mixes loops or skips lanes",
-                             n, cand_operand(m, k)->name);
+      return sw_arena_printf(a, "; all %d candidates of operand %d, %s, unreadable: %s%s", n, k, cand_operand(m, k)->name,
+                             sw_buf_text(&each), n > MOST ? "; .." : "");
   }
   return "";
 }

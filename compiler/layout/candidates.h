@@ -22,15 +22,20 @@ int cand_order_for(const struct cand_op *m, int stick, int *order);
 bool cand_make(const struct cand_op *m, int stick, enum sw_arrangement ea, struct sw_layout *out);
 /* Float32 in the order of a cast: tiles in pairs. False when it can't have them. */
 bool cand_pair_tiles(const struct cand_op *m, int stick, struct sw_layout *l);
+/* Notes that the output gets no such layout (`stick` -1: sparse); false, to be returned. `words`: NULL for those of the
+ * reason. */
+bool cand_drop(const struct cand_op *m, int stick, enum sw_arrangement ea, enum sw_reason why, const char *words);
 /* Makes and proposes; false when there is none or it is there already. */
 bool cand_offer(const struct cand_op *m, int stick, enum sw_arrangement ea);
 void cand_offer_all(const struct cand_op *m, enum sw_arrangement ea);
 void cand_offer_order(const struct cand_op *m, const int *order, int n, enum sw_arrangement ea);
 bool cand_aligned(const struct cand_op *m, int d); /* the dim is a number of whole sticks */
+bool cand_wants_whole(const struct cand_op *m, int d); /* the same; noted where it is not */
 
 const struct sw_storage *cand_operand(const struct cand_op *m, int input);
 const sw_layout_list *cand_layouts(const struct cand_op *m, int input); /* its candidates */
 bool cand_same_frame(const struct cand_op *m, int input);
+/* Of a candidate: noted where the operand can't be read through it. */
 struct sw_seen cand_seen_by(const struct cand_op *m, int input, const struct sw_layout *l);
 bool cand_clean(const struct sw_seen *seen);
 bool cand_is_staggered(const struct sw_layout *l);

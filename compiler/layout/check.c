@@ -34,7 +34,7 @@ static void check_op(struct sw_choosing *c, const struct sw_op *op)
     }
     struct sw_outcome o = sw_layout__outcome(c, op, k, from, &seen, to, &out);
     if (o.kind != SW_FREE)
-      broken(c, op, x, o.why ? o.why : "an operand does not go with the output");
+      broken(c, op, x, sw_layout__why(c, op, k, from, to, &o));
   }
 }
 

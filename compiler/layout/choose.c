@@ -41,6 +41,7 @@ static void start(struct sw_choosing *c)
       c->accesses[op->in[k].storage]++;
   }
   c->choice = SW_NEW(c->job->arena, struct sw_choice);
+  c->drops.n = 0;
   c->choice->unit = c->o->objective == SW_OBJECTIVE_TIME ? "ns" : "elements";
   c->choice->solver = solvers[c->o->solver];
 }
@@ -61,6 +62,7 @@ static void list_candidates(struct sw_choosing *c)
 
 static enum sw_rc solve(struct sw_choosing *c, struct sw_problem *q)
 {
+  sw_layout__forget_impossible(c);
   sw_layout__build(c, q);
   struct sw_buf text = {.arena = c->job->arena};
   sw_assign_write(q->assign, &text);
@@ -90,6 +92,7 @@ static enum sw_rc choose(struct sw_choosing *c, struct sw_problem *q)
       sw_layout__find_infinities(c);
     rc = solve(c, q);
   }
+  sw_layout__settle_drops(c);
   return rc;
 }
 

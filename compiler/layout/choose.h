@@ -14,7 +14,7 @@
 #define SW_LAYOUT_CHOOSE_H
 
 #include "base/options.h"
-#include "compiler/layout/stick.h"
+#include "compiler/layout/dropped.h"
 #include "solver/assign/assign.h"
 
 typedef SW_VEC(struct sw_layout) sw_layout_list;
@@ -67,6 +67,7 @@ struct sw_choosing {
   struct sw_map names;          /* of storages and ops */
   enum sw_infinities *infinite; /* per storage, from SW_MEANS_SELECT on */
   struct sw_map selections;     /* size and content of a selection matrix: its storage */
+  SW_VEC(struct sw_drop) drops; /* choice->dropped, an entry each */
 };
 
 /* -- before -- */
@@ -104,9 +105,9 @@ unsigned sw_layout__reduced_loops(const struct sw_op *op);
 int sw_layout__matmul_k(const struct sw_op *op);
 int sw_layout__matmul_n(const struct sw_op *op);
 
-/* Whether an output may have this layout at all: a clean stick, and on the right loop for ops that fix it. */
-bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
-                            const struct sw_seen *seen);
+/* Why an output can't have this layout at all: its stick is not clean, or not on the loop that the op fixes. */
+enum sw_reason sw_layout__unwritable(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
+                                     const struct sw_seen *seen);
 
 /* Whether a write touches all lanes that its sticks share with other elements: sticks are written whole. */
 bool sw_layout__writes_whole_sticks(const struct sw_storage *s, const struct sw_op *op, const struct sw_layout *l,
@@ -131,13 +132,19 @@ struct sw_outcome {
   int64_t cost; /* of the copies that CONVERT makes, in the unit of the objective */
   int64_t move; /* of the op's own move of the stick */
   double read;  /* ns of reading the operand, or its copy (traffic.c) */
-  const char *why; /* of CONVERT and IMPOSSIBLE: what does not go */
+  enum sw_reason why; /* of all but FREE: what does not go as it is */
 };
 
 /* `from` a layout of operand `input`, `to` one of the output, with what the op sees through each. */
 struct sw_outcome sw_layout__outcome(const struct sw_choosing *c, const struct sw_op *op, int input,
                                      const struct sw_layout *from, const struct sw_seen *from_seen,
                                      const struct sw_layout *to, const struct sw_seen *to_seen);
+/* What does not go, in words: of operand `input` in one layout and the output in another. */
+const char *sw_layout__why(const struct sw_choosing *c, const struct sw_op *op, int input, const struct sw_layout *from,
+                           const struct sw_layout *to, const struct sw_outcome *o);
+/* Why the output can't have the layout, in words. */
+const char *sw_layout__why_unwritable(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
+                                      enum sw_reason r);
 /* The copy of a whole storage with its stick on host dim `dim` and device dim `front` moved to the front. */
 bool sw_layout__converted(const struct sw_storage *s, const struct sw_layout *from, int dim, int front,
                           struct sw_layout *out);
@@ -279,6 +286,8 @@ struct sw_problem {
   const struct sw_assign_conflict *conflict; /* of an infeasible one */
 };
 
+/* The label's name in the problem: unlike the text of a pin it tells arrangements apart. */
+const char *sw_layout__label(struct sw_arena *a, const struct sw_layout *l);
 /* The first operand of the op that reads the same and needs the same: `input` itself or an earlier one. */
 int sw_layout__twin(const struct sw_choosing *c, const struct sw_op *op, int input);
 void sw_layout__build(struct sw_choosing *c, struct sw_problem *q);

@@ -92,10 +92,10 @@ static void redirect(struct sw_choosing *c, int op_i, int input, int copy, const
     }
 }
 
-/* Puts a conversion op into the program and lists it; gives its number in the choice. Counted are the elements of the
+/* Puts a conversion op into the program and lists it, without its reason; gives its number in the choice. Counted are the elements of the
  * layout that it reads, and of a slice those that it makes: only that part is read. */
 static int add_conversion(struct sw_choosing *c, struct sw_op *op, int storage, const struct sw_storage *shape,
-                          const struct sw_layout *to, const char *suffix, int reader, const char *why)
+                          const struct sw_layout *to, const char *suffix, int reader)
 {
   const char *name = c->p->storages.v[storage].name;
   int copy = sw_layout__add_storage(c, shape, sw_arena_printf(c->job->arena, "%s:%s", name, suffix));
@@ -109,7 +109,6 @@ static int add_conversion(struct sw_choosing *c, struct sw_op *op, int storage, 
   x->op = sw_layout__add_op(
       c, op, sw_arena_printf(c->job->arena, "%s %s",
                          op->op == SW_OP_RESTICKIFY ? "restickify" : op->op == SW_OP_IDENTITY ? "relayout" : "select", name));
-  x->reason = sw_arena_printf(c->job->arena, "%s reads %s: %s", c->p->ops.v[reader].name, name, why);
   c->choice->conversion_elements += x->elements;
   *SW_PUSH(c->job->arena, &x->readers) = reader;
   return c->choice->conversions.n - 1;
@@ -126,7 +125,7 @@ static int convert_whole(struct sw_choosing *c, int storage, const struct sw_out
   struct sw_op op = sw_layout__whole_copy(c, storage, storage);
   bool moves = s.size[o->dim] > 1 && o->dim != sw_layout__stick_dim(&s, s.layout);
   op.op = moves ? SW_OP_RESTICKIFY : SW_OP_IDENTITY;
-  int at = add_conversion(c, &op, storage, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader, o->why);
+  int at = add_conversion(c, &op, storage, &s, &to, sw_arena_printf(c->job->arena, "stick%d", o->dim), reader);
   if (s.kind != SW_STORAGE_TEMPORARY && !c->written[storage]) {
     struct sw_conversion *x = &c->choice->conversions.v[at];
     x->advice = sw_arena_printf(c->job->arena, "load %s as %s: that saves these %" PRId64 " elements on every run", s.name,
@@ -182,19 +181,19 @@ static int select_lanes(struct sw_choosing *c, int op_i, int input, const struct
   x.first.in[!o->alone].storage = sw_layout__selection_matrix(c, &x);
   if (o->alone)
     x.first.in[2].storage = sw_layout__number(c, 0, x.made.dtype);
-  int at = add_conversion(c, &x.first, from, x.sums ? &x.made : &x.copy, x.sums ? &x.middle : &x.to, "selected", op_i, o->why);
+  int at = add_conversion(c, &x.first, from, x.sums ? &x.made : &x.copy, x.sums ? &x.middle : &x.to, "selected", op_i);
   count_elements(c, at, sw_layout_elements(c->p->storages.v[from].layout) + sw_layout_elements(&x.rows));
   if (x.sums) {
     x.second.in[0].storage = c->choice->conversions.v[at].copy;
-    at = add_conversion(c, &x.second, x.second.in[0].storage, &x.copy, &x.to, "summed", op_i, o->why);
+    at = add_conversion(c, &x.second, x.second.in[0].storage, &x.copy, &x.to, "summed", op_i);
     count_elements(c, at, sw_layout_elements(&x.middle));
   }
   redirect(c, op_i, input, c->choice->conversions.v[at].copy, &x.read);
   return at;
 }
 
-/* Makes the copy that an outcome CONVERT asks for and sends the operand there. */
-static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_outcome *o)
+/* The copies that an outcome CONVERT asks for, one behind the other; the operand is sent to the last. */
+static int make_copies(struct sw_choosing *c, int op_i, int input, const struct sw_outcome *o)
 {
   int storage = c->p->ops.v[op_i].in[input].storage, at = -1;
   if (o->dim >= 0 && (at = convert_whole(c, storage, o, op_i)) < 0)
@@ -214,13 +213,27 @@ static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_o
   if (!sw_layout__plan_slice(c, &slice, c->p->storages.v[slice.op.in[0].storage].layout, &plan))
     return no_slice(c, op_i);
   if (!plan.at_once) {
-    at = add_conversion(c, &slice.op, slice.op.in[0].storage, &slice.shape, &plan.middle, "slice", op_i, o->why);
+    at = add_conversion(c, &slice.op, slice.op.in[0].storage, &slice.shape, &plan.middle, "slice", op_i);
     slice.op = sw_layout__whole_copy(c, c->choice->conversions.v[at].copy, c->choice->conversions.v[at].copy);
   }
   slice.op.op = SW_OP_RESTICKIFY;
-  at = add_conversion(c, &slice.op, slice.op.in[0].storage, &slice.shape, &plan.last, plan.at_once ? "slice" : "stick", op_i, o->why);
+  at = add_conversion(c, &slice.op, slice.op.in[0].storage, &slice.shape, &plan.last, plan.at_once ? "slice" : "stick", op_i);
   redirect(c, op_i, input, c->choice->conversions.v[at].copy, &slice.read);
   return at;
+}
+
+/* All copies on the way of one operand have one reason: why it can't be read as it is. */
+static int convert(struct sw_choosing *c, int op_i, int input, const struct sw_outcome *o)
+{
+  const struct sw_op *op = &c->p->ops.v[op_i];
+  const struct sw_storage *from = &c->p->storages.v[op->in[input].storage], *to = &c->p->storages.v[op->out.storage];
+  const char *why = sw_arena_printf(c->job->arena, "%s reads %s: %s", op->name, from->name,
+                                    sw_layout__why(c, op, input, from->layout, to->layout, o));
+  int first = c->choice->conversions.n, last = make_copies(c, op_i, input, o), n = c->choice->conversions.n - first;
+  for (int i = 0; i < n; i++)
+    c->choice->conversions.v[first + i].reason =
+        n == 1 ? why : sw_arena_printf(c->job->arena, "%s (copy %d of %d on the way)", why, i + 1, n);
+  return last;
 }
 
 /* A copy whose sticks differ is the op that moves sticks. In profile best it counts, so it is listed too: the smaller

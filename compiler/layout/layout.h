@@ -122,6 +122,16 @@ struct sw_candidates {
   bool pinned;
 };
 
+/* A layout that was considered and left out, in the words of dropped.json (docs/formats.md). */
+struct sw_dropped {
+  const char *kind, *storage;
+  const char *layout;          /* as layout_problem.json names labels; NULL: none can be made */
+  int stick;                   /* host dim, -1: one element a stick */
+  const char *op;              /* that has no use for it; NULL: no one in particular */
+  int operand;                 /* of the op, -1: it writes the storage */
+  const char *reason, *detail; /* of the closed list; in words */
+};
+
 /* What the layout pass decided, for result.json, explain and compare. */
 struct sw_choice {
   enum sw_rc status_rc;
@@ -134,12 +144,15 @@ struct sw_choice {
   SW_VEC(struct sw_conversion) conversions;
   struct sw_candidates *candidates; /* per storage of the program before insertion */
   int n_candidates;
+  SW_VEC(struct sw_dropped) dropped; /* layouts that were considered and left out */
   /* of the solver */
   const char *solver, *stopped_by;
   int n_variables, n_labels, n_presolved, n_islands, n_distinct, n_eliminated, n_glpk_calls, max_width;
   int64_t n_pruned, n_glpk_nodes, work; /* work: what the budget counts */
   const char *problem; /* the assignment problem as JSON: a variable a storage, layouts as labels; NULL before there is one */
 };
+
+void sw_layout_dropped_json(const struct sw_choice *choice, struct sw_buf *out); /* dropped.json */
 
 /* Candidates for every storage, the assignment problem, its solution, conversions and padding ops inserted. Afterwards
  * every storage that is not host_only has a layout. Infeasible: SW_INFEASIBLE with the conflict in the faults. */

@@ -4,9 +4,6 @@
 
 #include <math.h>
 
-static const char gather_sticks[] = "No mechanism to gather elements from multiple sticks into single stick";
-static const char scatter_sticks[] = "No mechanism to scatter elements from one stick to multiple sticks";
-
 unsigned sw_layout__reduced_loops(const struct sw_op *op)
 {
   unsigned reduced = 0;
@@ -112,27 +109,27 @@ static bool finds_several(const struct sw_op *op)
   return false;
 }
 
-bool sw_layout__output_fits(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
-                            const struct sw_seen *seen)
+enum sw_reason sw_layout__unwritable(const struct sw_choosing *c, const struct sw_op *op, const struct sw_layout *l,
+                                     const struct sw_seen *seen)
 {
   const struct sw_stick *s = &seen->stick;
   if (!seen->formed || s->class > SW_STICK_LOOP)
-    return false;
+    return sw_layout__stick_reason(seen);
   if (c->best && op->out.index_input >= 0 && !seen->coord[0].index)
-    return false;
+    return SW_WHY_ROWS_OUTERMOST;
   if (c->best && rounds_rows_up(op, l, s->loop))
-    return false;
+    return SW_WHY_ROUNDED_ROWS;
   if (!sw_layout__writes_whole_sticks(&c->p->storages.v[op->out.storage], op, l, seen))
-    return false;
+    return SW_WHY_SHARED_STICK;
   if (is_matmul(op)) {
     int n = sw_layout__matmul_n(op);
-    return n < 0 ? s->class == SW_STICK_ZERO : s->loop == n;
+    return (n < 0 ? s->class == SW_STICK_ZERO : s->loop == n) ? SW_WHY_NONE : SW_WHY_MATRIX_RESULT;
   }
-  if (op->op == SW_OP_EXX2)
-    return s->class == SW_STICK_ZERO;
-  if (is_topk(op) && s->loop >= 0) /* the dim of the k best is never the stick */
-    return op->in[0].step[s->loop] != 0;
-  return true;
+  if (op->op == SW_OP_EXX2 && s->class != SW_STICK_ZERO)
+    return SW_WHY_ONE_ELEMENT;
+  if (is_topk(op) && s->loop >= 0 && !op->in[0].step[s->loop])
+    return SW_WHY_K_BEST_DIM;
+  return SW_WHY_NONE;
 }
 
 /* Lanes in another order go only where everything is in that order too, or where one lane a stick counts: the first,
@@ -215,57 +212,54 @@ static bool has_ends(const struct sw_storage *s)
   return s->has_pad_fill && isinf(s->pad_fill);
 }
 
-/* NULL when the operand can be read as it is, else what is in the way. */
-static const char *obstacle(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
-                            const struct sw_layout *from, const struct sw_seen *seen, const struct sw_layout *to,
-                            const struct sw_seen *to_seen)
+/* What is in the way of reading the operand as it is. */
+static enum sw_reason obstacle(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
+                               const struct sw_layout *from, const struct sw_seen *seen, const struct sw_layout *to,
+                               const struct sw_seen *to_seen)
 {
   const struct sw_stick *s = &seen->stick;
-  if (!seen->formed || s->class == SW_STICK_OTHER)
-    return "its stick is not representable here: it would mix loops or skip lanes";
-  if (s->class == SW_STICK_OFFSET)
-    return "the read starts inside a stick";
+  if (!seen->formed || s->class > SW_STICK_LOOP)
+    return sw_layout__stick_reason(seen);
   if (need.kind == SW_NEED_ROWS)
-    return NULL;
+    return SW_WHY_NONE;
   if (need.kind == SW_NEED_LOOP) {
     if (need.loop < 0 ? s->class != SW_STICK_ZERO : s->loop != need.loop)
-      return s->class == SW_STICK_ZERO ? gather_sticks : "its stick is on another dim than the matrix unit takes";
+      return s->class == SW_STICK_ZERO ? SW_WHY_GATHER : SW_WHY_MATRIX_DIM;
   } else if (!sw_layout__compatible(seen, to_seen)) {
     if (s->class == SW_STICK_ZERO && to_seen->stick.class == SW_STICK_LOOP)
-      return gather_sticks;
-    return to_seen->stick.class == SW_STICK_ZERO ? scatter_sticks : "its stick is on another dim";
+      return SW_WHY_GATHER;
+    return to_seen->stick.class == SW_STICK_ZERO ? SW_WHY_SCATTER : SW_WHY_OTHER_DIM;
   }
   if (cuts_stick(from, seen, to_seen->stick.loop) || cuts_stick(to, to_seen, s->loop) ||
       (is_matmul(op) && cuts_stick(from, seen, sw_layout__matmul_k(op))))
-    return "a dim of it ends inside a stick of another tensor";
+    return SW_WHY_CUT;
   if (op->op == SW_OP_PROD && s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1)
-    return "a product does not run along the stick";
+    return SW_WHY_PRODUCT;
   bool along_stick = s->loop >= 0 && sw_layout__reduced_loops(op) >> s->loop & 1;
   if (from->format == SW_FORMAT_FP32 && along_stick &&
       op->range[s->loop] % (from->arrangement == SW_EA_STANDARD ? 32 : 64))
-    return "a float32 reduction along a stick that is not full";
+    return SW_WHY_FLOAT32_SUM;
   if (is_topk(op) && along_stick && op->range[s->loop] % sw_format_eps(from->format) &&
       !has_ends(&c->p->storages.v[op->in[input].storage]))
-    return "a search along a stick that is not full: what is behind its end would be found";
+    return SW_WHY_SEARCH;
   if (from->arrangement == SW_EA_FP32_TO_DL16 && along_stick && op->range[s->loop] % 64)
-    return "a reduction along a stick that is not full, with its lanes in another order: no mask fits them";
+    return SW_WHY_LANES_SUM;
   if (is_topk(op) && finds_several(op) && s->loop < 0 && to_seen->stick.loop < 0)
-    return "no loop is on a stick, and in the files the dim of the k best would be";
+    return SW_WHY_K_BEST_ALONE;
   if (splits_pair(op, from, seen) || splits_pair(op, to, to_seen))
-    return "its rows begin or end in half a pair of float32 sticks";
+    return SW_WHY_HALF_PAIR;
   if (!arrangement_fits(op, from, seen, to))
-    return "its lanes are in another order (element arrangement)";
+    return SW_WHY_LANES;
   if (op->op == SW_OP_MATMULFP8 && input == 1 && from->arrangement != SW_EA_QFP8WT)
-    return "the matrix unit takes an fp8 operand here only as the device's qfp8wt makes it, in sticks of 2 x 64 and K in whole "
-           "128; a loaded one is in sticks of 128";
+    return SW_WHY_FP8_OPERAND;
   if (!changes_format(op) && op->op != SW_OP_MATMULFP8 && s->loop >= 0 && s->loop == to_seen->stick.loop &&
       sw_format_eps(from->format) != sw_format_eps(to->format))
-    return "sticks of different numbers of elements";
+    return SW_WHY_STICK_SIZES;
   if (c->best && op->in[input].index_input >= 0 && !seen->coord[0].index)
-    return "a gather takes its rows from the outermost dim";
+    return SW_WHY_ROWS_OUTERMOST;
   if (c->best && moves_rows(op, input) && s->loop != to_seen->stick.loop)
-    return "rows are moved in whole sticks: their stick must be the result's";
-  return NULL;
+    return SW_WHY_ROWS_STICK;
+  return SW_WHY_NONE;
 }
 
 /* A stick along one loop, to ask which host dim it is. */
@@ -509,7 +503,7 @@ static bool try_loading_again(const struct sw_choosing *c, const struct sw_op *o
 /* The copies by which an operand may get there. */
 static struct sw_outcome through_copy(const struct sw_choosing *c, const struct sw_op *op, int input, struct sw_need need,
                                       const struct sw_layout *from, const struct sw_seen *seen,
-                                      const struct sw_layout *to, const struct sw_seen *to_seen, const char *why)
+                                      const struct sw_layout *to, const struct sw_seen *to_seen, enum sw_reason why)
 {
   struct sw_outcome out = {.kind = SW_IMPOSSIBLE, .dim = -1, .front = -1, .why = why};
   const struct sw_storage *s = &c->p->storages.v[op->in[input].storage];
@@ -520,12 +514,7 @@ static struct sw_outcome through_copy(const struct sw_choosing *c, const struct 
     turned = s->size[d] == 1 ? d : -1;
   if (c->best && gather && turned >= 0 && try_dim(c, op, input, need, from, to, to_seen, turned, &out))
     return out;
-  if (from->format != SW_FORMAT_FP16) {
-    out.why = sw_arena_printf(c->arena, "%s, and there is no ReStickifyOpHBM on %s", out.why,
-                              sw_format_name(from->format));
-    return out;
-  }
-  if (from->arrangement != SW_EA_STANDARD)
+  if (from->format != SW_FORMAT_FP16 || from->arrangement != SW_EA_STANDARD)
     return out;
   if (!c->best) {
     convert_as_reference(c, op, input, need, from, seen, to, to_seen, &out);

@@ -139,7 +139,7 @@ void cand_one_argument(const struct cand_op *m, int input)
       continue;
     }
     for (int d = 0; d < m->s->rank; d++)
-      if (d != stick && cand_aligned(m, d))
+      if (d != stick && cand_wants_whole(m, d))
         cand_offer(m, d, SW_EA_STANDARD);
   }
   if (rescales(m->op))
@@ -154,7 +154,7 @@ void cand_one_argument(const struct cand_op *m, int input)
 
 /* -- pointwise with several arguments (4.4) -- */
 
-/* Would a layout of the operand in the same order of dims be clean? Broadcasting aligns dims at the end. */
+/* Would a layout of the operand in the same order of dims be clean? Broadcasting aligns dims at the end. It is noted where not. */
 static bool projects(const struct cand_op *m, int input, const int *order, int n)
 {
   const struct sw_storage *s = cand_operand(m, input);
@@ -166,9 +166,12 @@ static bool projects(const struct cand_op *m, int input, const int *order, int n
       shifted[k++] = order[i] < 0 ? -1 : order[i] - drop;
   struct sw_layout l;
   if (!sw_layout_make(&l, m->format, SW_EA_STANDARD, s->rank, s->size, s->stride, shifted, k))
-    return false;
-  struct sw_seen seen = cand_seen_by(m, input, &l);
-  return cand_clean(&seen);
+    return cand_drop(m, order[n - 1], SW_EA_STANDARD, SW_WHY_FOLLOW, NULL);
+  struct sw_seen seen = sw_layout__see(&l, m->op, &m->op->in[input], m->c->rule);
+  enum sw_reason why = sw_layout__stick_reason(&seen);
+  return !why || cand_drop(m, order[n - 1], SW_EA_STANDARD, SW_WHY_FOLLOW,
+                           sw_arena_printf(m->c->job->arena, "%s laid out likewise: %s", s->name,
+                                           sw_layout__stick_words(m->c->job->arena, why, m->op, &seen, false)));
 }
 
 static void try_stick(const struct cand_op *m, const int *input, int n_inputs, int stick, enum sw_arrangement ea)
@@ -306,7 +309,7 @@ const char *cand_several_arguments(const struct cand_op *m, const int *input, in
   }
   if (!ea) {
     for (int d = 0; d < m->s->rank; d++)
-      if (cand_aligned(m, d))
+      if (cand_wants_whole(m, d))
         try_stick(m, input, n_inputs, d, ea);
     promote(m, input, n_inputs);
     cand_offer_all(m, ea);

@@ -124,6 +124,47 @@ static int group_for(struct building *b, int storage)
   return b->open_group[storage] = b->q->groups.n - 1;
 }
 
+/* No label of the other end goes with this one: what is in the way of the first that is tried. */
+static void drop_label(struct building *b, int op_i, int input, int storage, const struct sw_layout *l,
+                       const struct sw_layout *from, const struct sw_layout *to, const struct sw_outcome *o)
+{
+  struct sw_choosing *c = b->c;
+  const struct sw_op *op = op_at(c, op_i);
+  struct sw_drop d = {SW_DROP_IMPOSSIBLE, storage, sw_layout__stick_dim(&c->p->storages.v[storage], l), l, op, input, o->why};
+  if (!sw_layout__is_dropped(c, &d))
+    sw_layout__drop(c, &d, sw_layout__why(c, op, input, from, to, o));
+}
+
+static void drop_hopeless(struct building *b, int op_i, int input,
+                          struct sw_outcome all[SW_MAX_LABELS][SW_MAX_LABELS])
+{
+  struct sw_choosing *c = b->c;
+  int p = op_at(c, op_i)->in[input].storage, r = op_at(c, op_i)->out.storage;
+  const sw_layout_list *from = &c->candidates[p], *to = &c->candidates[r];
+  bool any = false; /* label of r that can be written */
+  for (int j = 0; j < to->n; j++)
+    any |= b->unary[r][j] != SW_ASSIGN_INF;
+  for (int i = 0; i < from->n && any; i++) {
+    int bad = -1;
+    bool goes = false;
+    for (int j = 0; j < to->n && !goes; j++) {
+      if (b->unary[r][j] == SW_ASSIGN_INF)
+        continue;
+      goes = all[j][i].kind != SW_IMPOSSIBLE;
+      bad = bad < 0 ? j : bad;
+    }
+    if (!goes)
+      drop_label(b, op_i, input, p, &from->v[i], &from->v[i], &to->v[bad], &all[bad][i]);
+  }
+  for (int j = 0; j < to->n; j++) {
+    bool goes = b->unary[r][j] == SW_ASSIGN_INF;
+    for (int i = 0; i < from->n && !goes; i++)
+      goes = all[j][i].kind != SW_IMPOSSIBLE;
+    if (!goes)
+      drop_label(b, op_i, input, r, &to->v[j], &from->v[0], &to->v[j], &all[j][0]);
+  }
+}
+
 /* One operand: what it wants of its storage for each label of the output. */
 static void add_reading(struct building *b, int op_i, int input, const struct sw_seen *out_seen)
 {
@@ -151,6 +192,7 @@ static void add_reading(struct building *b, int op_i, int input, const struct sw
     *SW_PUSH(c->arena, &b->q->reads) = (struct sw_read){op_i, input, -1, -1};
     return;
   }
+  drop_hopeless(b, op_i, input, all);
   int at = group_for(b, p);
   struct sw_group *g = &b->q->groups.v[at];
   struct sw_reading *x = SW_PUSH(c->arena, &g->readings);
@@ -180,8 +222,13 @@ static void add_op(struct building *b, int op_i)
   double writing[SW_MAX_LABELS], least = INFINITY;
   for (int j = 0; j < to->n; j++) {
     out_seen[j] = sw_layout__see(&to->v[j], op, &op->out, c->rule);
-    if (!sw_layout__output_fits(c, op, &to->v[j], &out_seen[j]))
+    enum sw_reason why = sw_layout__unwritable(c, op, &to->v[j], &out_seen[j]);
+    if (why) {
+      int stick = sw_layout__stick_dim(&c->p->storages.v[r], &to->v[j]);
+      sw_layout__drop(c, &(struct sw_drop){SW_DROP_IMPOSSIBLE, r, stick, &to->v[j], op, -1, why},
+                      sw_layout__why_unwritable(c, op, &to->v[j], why));
       b->unary[r][j] = SW_ASSIGN_INF;
+    }
     writing[j] = sw_layout__write(c, op, &to->v[j], &out_seen[j]);
     if (b->unary[r][j] != SW_ASSIGN_INF)
       least = fmin(least, writing[j]);
@@ -209,8 +256,7 @@ static void add_variable(struct building *b, int storage)
   b->q->writing[storage] = SW_NEW_N(c->arena, int64_t, n);
 }
 
-/* The label's name in the problem: unlike the text of a pin it tells arrangements apart. */
-static const char *label_name(struct sw_arena *a, const struct sw_layout *l)
+const char *sw_layout__label(struct sw_arena *a, const struct sw_layout *l)
 {
   const char *text = sw_layout_text(a, l);
   return l->arrangement == SW_EA_STANDARD ? text
@@ -226,7 +272,7 @@ static void hand_over(struct building *b)
     int s = q->storage[v], n = c->candidates[s].n;
     const char **labels = SW_NEW_N(c->arena, const char *, n);
     for (int i = 0; i < n; i++)
-      labels[i] = label_name(c->arena, &c->candidates[s].v[i]);
+      labels[i] = sw_layout__label(c->arena, &c->candidates[s].v[i]);
     sw_assign_add_variable(a, c->p->storages.v[s].name, n, labels, b->unary[s]);
   }
   for (int i = 0; i < q->moves.n; i++) {
@@ -297,7 +343,7 @@ static void explain_reading(struct sw_choosing *c, const struct sw_reading *x)
       to = &c->candidates[r].v[j];
       struct sw_seen seen = sw_layout__see(from, op, &op->in[x->input], c->rule);
       struct sw_seen out = sw_layout__see(to, op, &op->out, c->rule);
-      if (sw_layout__output_fits(c, op, to, &out))
+      if (!sw_layout__unwritable(c, op, to, &out))
         o = sw_layout__outcome(c, op, x->input, from, &seen, to, &out);
     }
   const char *operand = c->p->storages.v[p].name, *result = c->p->storages.v[r].name;
@@ -305,7 +351,7 @@ static void explain_reading(struct sw_choosing *c, const struct sw_reading *x)
       sw_fault(c->job, SW_INFEASIBLE, "%s: no mechanism to resolve stick incompatibility of %s (%s%s) and %s (%s%s): %s",
                sw_device_op_name(op->op), operand, sw_layout_text(c->arena, from), c->pinned[p] ? ", pinned" : "", result,
                sw_layout_text(c->arena, to), c->pinned[r] ? ", pinned" : "",
-               o.why ? sw_arena_strdup(c->job->arena, o.why) : "each choice for one rules the other out");
+               o.why ? sw_layout__why(c, op, x->input, from, to, &o) : "each choice for one rules the other out");
   f->node = op->name;
   f->tensor = sw_arena_printf(c->job->arena, "%s -> %s", operand, result);
   f->source = op->source;
@@ -321,7 +367,7 @@ static void explain_variable(struct sw_choosing *c, int storage)
     bool fits = op->out.storage != storage;
     for (int j = 0; j < c->candidates[storage].n && !fits; j++) {
       struct sw_seen seen = sw_layout__see(&c->candidates[storage].v[j], op, &op->out, c->rule);
-      fits = sw_layout__output_fits(c, op, &c->candidates[storage].v[j], &seen);
+      fits = !sw_layout__unwritable(c, op, &c->candidates[storage].v[j], &seen);
     }
     if (fits)
       continue;

@@ -73,6 +73,29 @@ bool lw_node_writes(const struct lower *l, int node)
   return false;
 }
 
+/* Whether a node that nobody reads may still matter: an overload that is not known here, and by its name or by what becomes of its
+ * result writes into a tensor; norms that keep statistics, which their schemas do not tell. Such nodes are lowered, that is refused. */
+static bool has_effect(const struct lower *l, const struct sw_node *n)
+{
+  static const char *const norms[][2] = {{"aten.instance_norm.default", "use_input_stats"}, {"aten.batch_norm.default", "training"}};
+  for (size_t i = 0; i < sizeof norms / sizeof norms[0]; i++) {
+    const struct sw_arg *mean = sw_node_arg(n, "running_mean"), *training = sw_node_arg(n, norms[i][1]);
+    if (!strcmp(n->target, norms[i][0]) && mean && mean->kind == SW_ARG_VALUE && training && training->kind == SW_ARG_BOOL && training->i)
+      return true;
+  }
+  if (n->schema)
+    return false;
+  for (int r = 0; r < n->n_results; r++)
+    if (n->results[r] >= 0 && l->values[n->results[r]].mutated)
+      return true;
+  static const char *const pure[] = {"aten.", "prims.", "_operator.", "math.", "torch.sym_", "higher_order.cond", "higher_order.while_loop"};
+  bool known = false;
+  for (size_t i = 0; i < sizeof pure / sizeof pure[0]; i++)
+    known = known || !strncmp(n->target, pure[i], strlen(pure[i]));
+  size_t length = strlen(n->target);
+  return !known || strstr(n->target, "_.") || (length > 3 && !strcmp(n->target + length - 3, "out"));
+}
+
 /* -- constness -- */
 
 struct scan {
@@ -309,7 +332,7 @@ static void find_live(struct lower *l)
   }
   for (int i = g->nodes.n - 1; i >= 0; i--) {
     const struct sw_node *n = &g->nodes.v[i];
-    bool live = false;
+    bool live = has_effect(l, n);
     for (int r = 0; r < n->n_results; r++)
       live = live || (n->results[r] >= 0 && l->values[n->results[r]].live);
     for (int k = 0; !live && n->schema && k < n->n_args && k < n->schema->n_args; k++)

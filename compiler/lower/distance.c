@@ -166,7 +166,7 @@ static struct tensor divergence(struct lower *l, struct tensor x, struct tensor 
   if (lw_bool(l, "log_target"))
     return lw_binary(l, SW_OP_MUL, lw_unary(l, SW_OP_EXP, t), lw_binary(l, SW_OP_SUB, t, x));
   struct tensor y = lw_binary(l, SW_OP_MUL, t, lw_binary(l, SW_OP_SUB, lw_unary(l, SW_OP_LOG, t), x));
-  return lw_where(l, lw_binary_number(l, SW_OP_GT, t, 0), y, lw_scalar(l, 0, x.dtype));
+  return lw_where(l, lw_binary_number(l, SW_OP_EQ, t, 0), lw_scalar(l, 0, x.dtype), y);
 }
 
 void lw_op_loss(struct lower *l, int what)

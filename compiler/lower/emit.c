@@ -439,8 +439,37 @@ static struct tensor reduce_and_spread(struct lower *l, enum sw_device_op op, st
   return lw_clone(l, lw_expand(l, lw_reduce(l, op, once, dims, keepdim), rank, size));
 }
 
+/* Reduced dims along which x is one number (an expanded tensor): the card reads x's lanes, not the number once a step of the loop. The
+ * largest, smallest and mean of n equal numbers is the number, so the dim is 1; their sum is n times it, *times then; for
+ * a product or more than 2048 numbers, not all of which fp16 can count, they are written out first. */
+static struct tensor without_repeats(struct lower *l, enum sw_device_op op, struct tensor x, uint32_t dims, int64_t *times)
+{
+  int64_t n = 1;
+  struct tensor once = x;
+  *times = 1;
+  for (int d = 0; d < x.rank; d++)
+    if (dims >> d & 1 && x.size[d] > 1 && x.stride[d] == 0) {
+      n *= x.size[d];
+      once.size[d] = 1;
+    }
+  if (n == 1 || sw_storage_elements(&l->program->storages.v[x.storage]) == 0)
+    return x;
+  if (op == SW_OP_MAX || op == SW_OP_MIN || op == SW_OP_MEAN)
+    return once;
+  if (op != SW_OP_SUM || n > 2048)
+    return lw_clone(l, x);
+  *times = n;
+  return once;
+}
+
 struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, uint32_t dims, bool keepdim)
 {
+  if (!lw_known(x))
+    return x;
+  int64_t times;
+  x = without_repeats(l, op, x, dims, &times);
+  if (times > 1)
+    return lw_binary_number(l, SW_OP_MUL, lw_reduce(l, op, x, dims, keepdim), (double)times);
   if (!lw_known(x))
     return x;
   int last = x.rank - 1;

@@ -28,6 +28,8 @@ static struct tensor laid_out(struct lower *l, const struct sw_value *v, struct 
   bool on_device = sw_dtype_is_integer(t.dtype) || t.dtype == SW_BOOL || t.dtype == SW_F16 || t.dtype == SW_BF16 || t.dtype == SW_F32;
   if (t.pair || !on_device || lies_right(v, t))
     return t;
+  if (l->best && sw_dtype_is_integer(t.dtype) && t.dtype != SW_I64 && t.dtype != SW_I32)
+    return lw_host_clone(l, t, v->stride, "no program is known that moves integers of this width on the device");
   struct tensor out = lw_new(l, t.dtype, v->rank, v->size, v->stride);
   lw_storage(l, out.storage)->bool32 = t.dtype == SW_BOOL && lw_lanes(l, t) == SW_F32;
   lw_nest(l, SW_OP_IDENTITY, SW_ROLE_CLONE, v->rank, v->rank, v->size, out, 1, &t);

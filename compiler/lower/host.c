@@ -161,3 +161,15 @@ struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype
   lw_add_host_step(l, h);
   return t;
 }
+
+struct tensor lw_host_clone(struct lower *l, struct tensor x, const int64_t *stride, const char *why)
+{
+  if (!lw_known(x))
+    return x;
+  struct tensor t = lw_new(l, x.dtype, x.rank, x.size, stride);
+  struct sw_host_step h = {.name = l->program->storages.v[t.storage].name, .target = "aten.clone.default", .node = l->node, .why = why};
+  *SW_PUSH(l->arena, &h.args) = (struct sw_host_arg){.kind = SW_HOST_VIEW, .view = lw_view_of(x)};
+  *SW_PUSH(l->arena, &h.results) = lw_view_of(t);
+  lw_add_host_step(l, h);
+  return t;
+}

@@ -189,11 +189,28 @@ static struct tensor gather(struct lower *l, struct tensor x, int dim, struct te
   return l->failed ? lw_unknown() : out;
 }
 
+/* Whether the device reads these row numbers as they are, or after a copy: in order, and in whole sticks (32 of int32) of what they
+ * are a part of. */
+static bool in_sticks(struct lower *l, struct tensor t)
+{
+  int64_t whole = t.offset ? 32 : 1, before = 0;
+  for (int d = t.rank - 1; d >= 0; d--) {
+    if (t.size[d] == 1 || t.stride[d] == 0)
+      continue;
+    if (before ? t.stride[d] < before || (t.stride[d] != before && t.stride[d] % 32) : t.stride[d] != 1)
+      return false;
+    before = t.stride[d] * t.size[d];
+  }
+  return l->program->storages.v[t.storage].kind == SW_STORAGE_SCALAR || t.offset % whole == 0;
+}
+
 static struct tensor index_tensor(struct lower *l, const struct sw_arg *a)
 {
   struct tensor t = lw_tensor_of(l, a);
   if (lw_known(t) && t.dtype != SW_I64 && t.dtype != SW_I32)
     return lw_refuse(l, "use int32 or int64 row numbers", "row numbers of dtype %s", sw_dtype_torch(t.dtype));
+  if (l->best && lw_known(t) && !in_sticks(l, t))
+    t = lw_host_clone(l, t, NULL, "the device reads row numbers in whole sticks along their last dim, and does not rearrange integers");
   return t;
 }
 

@@ -136,6 +136,7 @@ struct lower {
   int n_named;             /* intermediates named so far */
   int first_op, first_storage; /* of the node */
   int taken_over; /* by the node at work: the storage of an operand that nobody reads any more, or LW_NONE */
+  int warned_of_zeros; /* node + 1 that was last named for a product with zeros */
   bool early;              /* strides of its results are wanted at once */
   bool failed;             /* the node has its fault */
 };
@@ -265,6 +266,7 @@ bool lw_broadcast(int n, const struct tensor *in, int *rank, int64_t size[SW_MAX
 /* Calls fn for every value among arguments, those in lists included. */
 void lw_each_value(const struct sw_arg *args, int n, void (*fn)(void *ctx, int value), void *ctx);
 /* Fills in l->values: aliases, constants, liveness. */
+void lw_begin(struct lower *l, struct sw_job *job, const struct sw_options *o, const struct sw_graph *g);
 enum sw_rc lw_analyse(struct lower *l);
 bool lw_node_writes(const struct lower *l, int node);
 /* Whether the node at work makes that result anew, by its schema: no view of an argument. */
@@ -318,6 +320,9 @@ struct sw_view lw_view_of(struct tensor t);
 struct sw_host_step *lw_add_host_step(struct lower *l, struct sw_host_step h);
 /* One cast on the host. */
 struct tensor lw_host_cast(struct lower *l, struct tensor x, enum sw_dtype dtype);
+bool lw_is_given_floats(const struct lower *l);
+/* A copy made by the host, laid out by `stride` (NULL: row-major). */
+struct tensor lw_host_clone(struct lower *l, struct tensor x, const int64_t *stride, const char *why);
 
 /* -- patterns (pattern.c, pattern_attention.c) -- */
 

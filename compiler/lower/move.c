@@ -171,7 +171,7 @@ static struct tensor half_turn(struct lower *l, struct tensor x)
 }
 
 /* Infinities and NaN come with floats of the user's: a product spreads them over the whole row, and the half turn does not. */
-static bool is_given_floats(const struct lower *l)
+bool lw_is_given_floats(const struct lower *l)
 {
   const struct sw_graph *g = l->graph;
   for (int i = 0; i < g->inputs.n; i++)
@@ -191,7 +191,7 @@ static bool run_rotation(struct lower *l)
   int64_t d = lw_known(x) ? x.size[x.rank - 1] : 0;
   if (!lw_known(x) || x.dtype != t || x.rank < 2 || d / 2 % 64 == 0) /* halves of whole sticks are copied as they are */
     return false;
-  bool is_exact = !is_given_floats(l);
+  bool is_exact = !lw_is_given_floats(l);
   if (!is_exact && l->options->precision == SW_PRECISION_STRICT)
     return false;
   if (!is_exact)

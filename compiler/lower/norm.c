@@ -97,6 +97,9 @@ static int64_t join_dims(struct lower *l, struct tensor *x)
 
 static struct tensor layer_norm(struct lower *l, struct tensor x, int64_t n, double eps)
 {
+  for (int d = 0; d < x.rank; d++)
+    if (!x.size[d])
+      return x;
   /* exx2 leaves its sums in the stick it reads, so the rows must be there as such, not one value for all of a row */
   if (lw_known(x) && x.size[x.rank - 1] > 1 && x.stride[x.rank - 1] == 0)
     x = lw_clone(l, x);
@@ -292,6 +295,10 @@ void lw_op_group_norm(struct lower *l, int kind)
   }
   if (kind == LW_INSTANCES && lw_given(l, "use_input_stats") && !lw_bool(l, "use_input_stats")) {
     lw_op_batch_norm(l, 0);
+    return;
+  }
+  if (kind == LW_INSTANCES && lw_given(l, "running_mean")) {
+    lw_refuse(l, "export the model in eval mode", "instance norm in training mode writes its running statistics");
     return;
   }
   const char *name = lw_given(l, "num_groups") ? "num_groups" : "group";

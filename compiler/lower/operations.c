@@ -13,7 +13,8 @@
 #define REFUSED LW_REFUSED
 #define NO_FUNCTION "the device has no such function"
 #define DATA_DEPENDENT "shapes and numbers that depend on data are known at run time only: give the result a fixed size, or a mask"
-#define CONTROL_FLOW "control flow on data: compute both sides and choose with where, or compile the parts one by one"
+#define CONTROL_FLOW "profile best: both sides and a choice, or the side of a constant predicate"
+#define LOOPS "profile best: copies of the body, where constants alone say how often it turns"
 #define INDEX_OP "the device gathers whole rows only"
 
 const struct lw_operation lw_operations[] = {
@@ -271,7 +272,7 @@ const struct lw_operation lw_operations[] = {
     {"aten.huber_loss.default", DECOMPOSED, lw_op_loss, LW_LOSS_HUBER, "sub abs mul lesserequal where3 mean", "fp16", true},
     {"aten.binary_cross_entropy.default", DECOMPOSED, lw_op_loss, LW_LOSS_BCE, "log maximum sub mul add neg mean", "fp16", true},
     {"aten.binary_cross_entropy_with_logits.default", DECOMPOSED, lw_op_loss, LW_LOSS_BCE_LOGITS, "neg softplus sub mul add mean", "fp16", true},
-    {"aten.kl_div.default", DECOMPOSED, lw_op_loss, LW_LOSS_KL, "log sub mul greaterthan where3 mean", "fp16", true},
+    {"aten.kl_div.default", DECOMPOSED, lw_op_loss, LW_LOSS_KL, "log sub mul equal where3 mean", "fp16", true},
     {"aten.soft_margin_loss.default", DECOMPOSED, lw_op_loss, LW_LOSS_SOFT_MARGIN, "mul neg softplus mean", "fp16", true},
     {"aten.nll_loss.default", HOST, lw_host, 0, "host", INDEX_OP, false},
     {"aten.nll_loss_nd.default", HOST, lw_host, 0, "host", INDEX_OP, false},
@@ -611,8 +612,8 @@ const struct lw_operation lw_operations[] = {
     {"aten._unique2.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},
     {"aten.item.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},
     {"aten._local_scalar_dense.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},
-    {"higher_order.cond", REFUSED, lw_op_refuse, 0, "", CONTROL_FLOW, false},
-    {"higher_order.while_loop", REFUSED, lw_op_refuse, 0, "", CONTROL_FLOW, false},
+    {"higher_order.cond", DECOMPOSED, lw_op_refuse, 0, "where3 ..", CONTROL_FLOW, false},
+    {"higher_order.while_loop", DECOMPOSED, lw_op_refuse, 0, "..", LOOPS, false},
 };
 
 const int lw_n_operations = sizeof lw_operations / sizeof lw_operations[0];

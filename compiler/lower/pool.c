@@ -138,6 +138,14 @@ void lw_op_adaptive_max_pool(struct lower *l, int dims)
 
 static struct tensor along(struct lower *l, struct tensor x, int dim, int64_t out, const double *matrix)
 {
+  bool has_zeros = false;
+  for (int64_t i = 0; i < out * x.size[dim]; i++)
+    has_zeros = has_zeros || matrix[i] == 0;
+  if (lw_known(x) && has_zeros && lw_is_given_floats(l) && l->warned_of_zeros != l->node + 1) {
+    l->warned_of_zeros = l->node + 1;
+    sw_warn(l->job, "precision: node %s: its windows are weighed by a product with zeros and weights, which is right for finite "
+                    "numbers", lw_node(l)->name);
+  }
   if (!lw_known(x))
     return x;
   bool last = dim == x.rank - 1;

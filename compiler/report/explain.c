@@ -21,6 +21,7 @@ struct explaining {
   const char *name;
   const json_t *result, *storage;
   const json_t *conversion; /* that makes the storage; NULL: none */
+  SW_VEC(const json_t *) dropped; /* of dropped.json, what is about the storage */
   bool loads_again;         /* where readers want a second layout, the loader makes it */
   SW_VEC(const json_t *) ops;  /* that have the name, stand for the node, come from the line, are in the file */
   SW_VEC(const json_t *) host; /* host steps of that name or line */
@@ -188,6 +189,47 @@ static void text_copy(const struct explaining *x, struct sw_buf *out)
     sw_buf_printf(out, "remedy      see what other layouts of %s would cost: explain %s\n", text_of(v, "storage"), text_of(v, "storage"));
 }
 
+static bool is_kind(const json_t *dropped, const char *kind)
+{
+  return !strcmp(text_of(dropped, "kind"), kind);
+}
+
+/* "y reads it as operand 0: its stick would be floor(d1/128) .." */
+static void text_reason(const json_t *d, struct sw_buf *out)
+{
+  const json_t *op = json_object_get(d, "op"), *operand = json_object_get(d, "operand");
+  if (json_is_string(op) && json_is_integer(operand))
+    sw_buf_printf(out, "operand %d of %s: ", (int)json_integer_value(operand), json_string_value(op));
+  else if (json_is_string(op))
+    sw_buf_printf(out, "%s writes it: ", json_string_value(op));
+  sw_buf_printf(out, "%s\n", text_of(d, "detail"));
+}
+
+/* What candidate c has against it, or (NULL) what never became one. */
+static void text_dropped(const struct explaining *x, const struct candidate *c, struct sw_buf *out)
+{
+  for (int i = 0; i < x->dropped.n; i++) {
+    const json_t *d = x->dropped.v[i];
+    const char *layout = json_string_value(json_object_get(d, "layout"));
+    int stick = (int)json_integer_value(json_object_get(d, "stick"));
+    if (c) {
+      if (!layout || strcmp(layout, c->layout) || is_kind(d, "no-candidate"))
+        continue;
+      sw_buf_printf(out, "  %s ", is_kind(d, "impossible") ? "impossible" : "unread    ");
+    } else if (is_kind(d, "no-candidate")) {
+      sw_buf_puts(out, "dropped     ");
+      if (stick < 0)
+        sw_buf_puts(out, "one element a stick");
+      else
+        sw_buf_printf(out, "stick on dim %d", stick);
+      sw_buf_printf(out, "%s%s: ", layout ? ", " : "", layout ? layout : "");
+    } else {
+      continue;
+    }
+    text_reason(d, out);
+  }
+}
+
 static void text_storage(const struct explaining *x, struct sw_buf *out)
 {
   const json_t *s = x->storage, *place = json_object_get(s, "place");
@@ -213,7 +255,11 @@ static void text_storage(const struct explaining *x, struct sw_buf *out)
                     c->cost - x->cost, c->own_conversions, c->conversions);
     else
       sw_buf_puts(out, "no conversions make a plan with it\n");
+    text_dropped(x, c, out);
   }
+  text_dropped(x, NULL, out);
+  if (!strcmp(text_of(s, "kind"), "input") && !json_is_true(json_object_get(s, "pinned")))
+    sw_buf_printf(out, "given       an input comes row major; if its caller can lay it out otherwise, --pin %s=order:.. says so\n", x->name);
   size_t i;
   json_t *v;
   bool has_conversion = false;
@@ -317,6 +363,11 @@ static void as_document(const struct explaining *x, struct sw_buf *out)
     sw_jw_end_object(&w);
   }
   sw_jw_end_array(&w);
+  sw_jw_key(&w, "dropped");
+  sw_jw_array(&w);
+  for (int i = 0; i < x->dropped.n; i++)
+    raw_value(&w, x->dropped.v[i]);
+  sw_jw_end_array(&w);
   const struct candidate *r = remedy(x);
   sw_jw_kstr(&w, "remedy", r ? r->layout : NULL);
   sw_jw_end_object(&w);
@@ -347,6 +398,18 @@ static void find_ops(struct explaining *x)
   json_array_foreach (json_object_get(x->result, "host_steps"), i, op)
     if (!strcmp(text_of(op, "name"), x->name))
       *SW_PUSH(a, &x->host) = op;
+}
+
+static void read_dropped(struct explaining *x, const char *dir)
+{
+  const char *text;
+  size_t len, i;
+  json_t *d;
+  struct sw_job quiet = {.arena = x->job->arena}; /* results of earlier versions have no such file */
+  const json_t *doc = read_document(&quiet, dir, "dropped.json", &text, &len);
+  json_array_foreach (json_object_get(doc, "dropped"), i, d)
+    if (!strcmp(text_of(d, "storage"), x->name))
+      *SW_PUSH(x->job->arena, &x->dropped) = d;
 }
 
 /* A parameter may be called as the module calls it, "mlp.up.weight": weights.json says which storage that is. */
@@ -418,6 +481,7 @@ enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, boo
   if (x.storage) {
     x.loads_again = loads_again(&x);
     x.conversion = where(json_object_get(x.result, "conversions"), "copy", x.name);
+    read_dropped(&x, dir);
     SW_TRY(force_each(&x, dir));
   }
   if (as_json) {

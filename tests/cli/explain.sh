@@ -36,6 +36,29 @@ want "$tmp/out" "for         y"
 want "$tmp/out" "reason      y reads a: its stick is on another dim"
 want "$tmp/out" "remedy      load a as device_size:"
 
+# what was left out, and why: 64 heads of 128 read as a row of 8192; were the heads on the stick, element d1 of that row would
+# be in lane d1 div 128
+cat >"$tmp/heads.graph" <<'END'
+%a : f16[64,64,128] = input
+%b : f16[64,64,128] = input
+%h : f16[64,64,128] = aten.add.Tensor(%a, %b)
+%v : f16[64,8192] = aten.view(%h, [64,8192])
+%y : f16[64,8192] = aten.mul.Scalar(%v, 0.5)
+return %y
+END
+"$SW" compile "$tmp/heads.graph" --profile torch-spyre -o "$tmp/heads" >/dev/null
+"$SW" explain "$tmp/heads" h >"$tmp/out"
+want "$tmp/out" "candidate   device_size:128,1,64,64/stride_map:1,8192,8192,128: no conversions make a plan with it"
+want "$tmp/out" "  impossible operand 0 of y: its stick would be floor(d1/128) (d1 < 8192): it stays on each lane for 128 steps"
+want "$tmp/out" "dropped     one element a stick: h writes it: no rule for this op offers it in this profile"
+"$SW" explain "$tmp/heads" h --json | python3 -c '
+import json, sys
+d = {(x["kind"], x["stick"], x["op"], x["operand"], x["reason"]) for x in json.load(sys.stdin)["dropped"]}
+assert d == {("impossible", 1, "y", 0, "not-one-loop"), ("no-candidate", -1, "h", None, "not-offered")}, d'
+# the list of reasons is in the documents
+grep -oE '^  X\([A-Z0-9_]+, "[a-z0-9-]+"' "$SW_SOURCE/compiler/layout/reason.h" | cut -d'"' -f2 | grep -v '^none$' | sort >"$tmp/reasons"
+sed -n '/^| reason | words |/,/^$/p' "$SW_SOURCE/docs/layouts.md" | sed -n 's/^| `\(.*\)` | .*/\1/p' | sort | diff "$tmp/reasons" -
+
 # three sums with transposed operands: proved with one conversion of 16,384 elements, greedy pays twice
 cat >"$tmp/chain.graph" <<'END'
 %a : f16[128,128] = input

@@ -279,4 +279,78 @@ CASES = [
          %x : f16[5,15,192,1] = input
          topk: %v : f16[1,15,192,1], _ = aten.topk(%x, 1, 0)
          return %v""", status="optimal|feasible"),
+    Case("SW-46", "the sum of an expanded tensor, over what was expanded too", """
+         %x : f16[8,1] = input
+         %e : f16[8,8] strides=[1,0] = aten.expand(%x, [8, 8])
+         %y : f16[] = aten.sum.default(%e)
+         return %y""", status="optimal"),
+    Case("SW-46", "its mean", """
+         %x : f16[8,1] = input
+         %e : f16[8,8] strides=[1,0] = aten.expand(%x, [8, 8])
+         %y : f16[] = aten.mean.default(%e)
+         return %y""", status="optimal"),
+    Case("SW-46", "its largest along the expanded dim alone", """
+         %x : f16[8,1] = input
+         %e : f16[8,8] strides=[1,0] = aten.expand(%x, [8, 8])
+         %y : f16[8,1] = aten.amax(%e, [1], True)
+         return %y""", status="optimal"),
+    Case("SW-46", "a sum of more equal numbers than fp16 counts", """
+         %x : f16[2,1] = input
+         %h : f16[2,1] = aten.mul.Tensor(%x, 0.0001)
+         %e : f16[2,2049] strides=[1,0] = aten.expand(%h, [2, 2049])
+         %y : f16[] = aten.sum.default(%e)
+         return %y""", status="optimal"),
+    Case("SW-46", "the variance", """
+         %x : f16[8,1] = input
+         %e : f16[8,8] strides=[1,0] = aten.expand(%x, [8, 8])
+         %y : f16[] = aten.var.correction(%e)
+         return %y""", status="optimal"),
+    Case("SW-47", "an overload nobody knows that changes an input by its name", """
+         %w : f16[16,16] = input
+         %i : i64[4] = input
+         %d : f16[16,16] = aten.detach(%w)
+         %r : f16[16,16] = aten.embedding_renorm_.default(%d, %i, 1.0, 2.0)
+         %y : f16[4,16] = aten.embedding(%w, %i)
+         return %y""", status="unsupported", says=["embedding_renorm_"]),
+    Case("SW-47", "one whose result, perhaps a view, is written into", """
+         %x : f16[16,16] = input
+         %d : f16[16] = aten.linalg_diagonal.default(%x)
+         %r : f16[16] = aten.add_.Tensor(%d, 1)
+         return %x""", status="unsupported", says=["linalg_diagonal"]),
+    Case("SW-47", "one that nobody reads and that has no effect is no matter", """
+         %x : f16[16,16] = input
+         %d : f16[16] = aten.special_entr.default(%x)
+         %r : f16[16,16] = aten.add.Tensor(%x, 1)
+         return %r""", status="optimal", execute=False, one_profile=True),
+    Case("SW-47", "an instance norm that moves running statistics", """
+         %x : f16[2,3,8] = input
+         %m : f16[3] = buffer
+         %v : f16[3] = buffer
+         %y : f16[2,3,8] = aten.instance_norm.default(%x, None, None, %m, %v, True, 0.1, 1e-05, True)
+         return %y""", status="unsupported", says=["statistics"]),
+    Case("SW-48", "a norm of no rows", """
+         %x : f16[0,6] = input
+         %w : f16[6] = input
+         %y : f16[0,6] = aten.layer_norm.default(%x, [6], %w, %w)
+         return %y""", status="optimal"),
+    Case("SW-49", "row numbers that lie the other way round", """
+         %x : f16[16,64] = input
+         %i : i64[4,6] = input
+         %t : i64[6,4] strides=[1,6] = aten.t(%i)
+         %y : f16[6,4,64] = aten.embedding(%x, %t)
+         return %y""", status="optimal|feasible"),
+    Case("SW-49", "a few of each row", """
+         %x : f16[16,64] = input
+         %i : i64[2,6] = input
+         %t : i64[2,2] strides=[6,1] offset=3 = aten.slice.Tensor(%i, 1, 3, 5)
+         %y : f16[2,2,64] = aten.embedding(%x, %t)
+         return %y""", status="optimal|feasible"),
+    Case("SW-49", "from the middle of a stick, to write by", """
+         %x : f16[16,64] = input
+         %i : i64[19] = input
+         %s : f16[16,64] = input
+         %n : i64[2] offset=3 = aten.slice.Tensor(%i, 0, 3, 5)
+         %p : f16[2,64] = aten.slice.Tensor(%s, 0, 0, 2)
+         %y : f16[16,64] = aten.index_copy.default(%x, 0, %n, %p)
+         return %y""", status="optimal|feasible", execute=False),
 ]

@@ -1,4 +1,6 @@
 """Sections A and I: one layout for every tensor of a graph, and the same kinds of fault in other compilers."""
+import json
+
 from case import Case, inputs, same_files
 
 TIE = """
@@ -120,6 +122,15 @@ def original_and_copy(run):
     return [] if a["allocation"] != b["allocation"] else ["both operands of the matmul are the same memory"]
 
 
+def drops(storage, stick, reason):
+    """dropped.json has a layout of the storage with this stick, for this reason."""
+    def check(run):
+        all_of_it = [(d["stick"], d["reason"]) for d in json.loads((run.dir / "dropped.json").read_text())["dropped"]
+                     if d["storage"] == storage]
+        return [] if (stick, reason) in all_of_it else [f"dropped of {storage}: {all_of_it}"]
+    return check
+
+
 def advises(storage, saving):
     def check(run):
         c = next((c for c in run.result["conversions"] if c["storage"] == storage), {})
@@ -174,7 +185,20 @@ CASES = [
          %v : f16[64,32,128] = aten.view(%p,[64,32,128])
          %q : f16[32,64,128] = aten.permute(%v,[1,0,2])
          %y : f16[32,64,128] = aten.mul.Scalar(%q, 0.5)
-         return %y""", status="optimal", cost=0),
+         return %y""", status="optimal", cost=0, check=drops("y", -1, "scatter-sticks")),
+    Case("BR-09", "read as rows: the candidate with the heads on the stick is dropped with its reason", """
+         %a : f16[64,64,128] = input
+         %b : f16[64,64,128] = input
+         %h : f16[64,64,128] = aten.add.Tensor(%a, %b)
+         %v : f16[64,8192] = aten.view(%h,[64,8192])
+         %y : f16[64,8192] = aten.mul.Scalar(%v, 0.5)
+         return %y""", profile="torch-spyre", execute=False, status="optimal", cost=0, check=drops("h", 1, "not-one-loop")),
+    Case("BR-09", "when none is left, the refusal goes through all of them", """
+         %x : f16[8,1024] = input
+         %v : f16[8,32,32] = aten.view(%x,[8,32,32])
+         %y : f16[8,32,32] = aten.mul.Scalar(%v, 2.0)
+         return %y""", profile="torch-spyre", status="unsupported",
+         says=["all 1 candidates of operand 0, x, unreadable", "32*Mod(d1,2) + d2"]),
     Case("BR-10", "a conversion is judged by the read that uses it", THERE_AND_BACK + "%y", status="optimal", cost=16384, conversions=1),
     Case("BR-11", "N = 1: roles come from argument positions", """
          %x : f16[64,128] = input
