@@ -107,22 +107,24 @@ static struct MHD_Response *shared(struct sw_result *r, const char *bytes, size_
   return m;
 }
 
-/* *coding: what it came to. */
-static struct MHD_Response *file_response(struct sw_request *q, struct sw_result *res, const struct sw_result_file *f,
-                                          enum sw_coding *coding)
+/* The coding that a file is answered in. */
+static enum sw_coding coding_of(const struct sw_request *q, const struct sw_result_file *f)
+{
+  size_t len;
+  enum sw_coding c = coding_for(q, f->len);
+  return c && sw_result_coded(f, c, &len) ? c : SW_CODING_NONE;
+}
+
+static struct MHD_Response *file_response(struct sw_result *res, const struct sw_result_file *f, enum sw_coding c)
 {
   size_t len = 0;
-  enum sw_coding c = coding_for(q, f->len);
   const char *coded = c ? sw_result_coded(f, c, &len) : NULL;
-  *coding = coded ? c : SW_CODING_NONE;
   struct MHD_Response *r = coded ? shared(res, coded, len) : shared(res, f->bytes, f->len);
   if (!r)
     return NULL;
   MHD_add_response_header(r, "Content-Type", media_type(f->path));
   if (coded)
     MHD_add_response_header(r, "Content-Encoding", sw_coding_name(c));
-  if (f->len >= WORTH_COMPRESSING)
-    MHD_add_response_header(r, "Vary", "Accept-Encoding");
   return r;
 }
 
@@ -138,10 +140,12 @@ enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *res, cons
 {
   struct MHD_Response *r;
   unsigned status = MHD_HTTP_OK;
-  const char *form = "";
+  const char *form; /* a 304 has the headers that the 200 would have */
   const struct sw_result_file *f = q->wants_zip ? NULL : sw_result_find(res, path);
   if (!f && !q->wants_zip)
-    return sw_send_problem(q, 404, "not-found", "the result has no such file", NULL);
+    return sw_send_problem(q, 404, "not-found", "the result has no such file; the documents manifest.json and GET /results/ID.zip name those it has", NULL);
+  enum sw_coding c = f ? coding_of(q, f) : SW_CODING_NONE;
+  form = f ? (const char *const[]){"", "-gzip", "-zstd"}[c] : "-zip";
   if (!created && tag_matches(q, res->id)) {
     status = MHD_HTTP_NOT_MODIFIED;
     r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -150,17 +154,16 @@ enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *res, cons
     char *zip = sw_result_zip(res, &len);
     if (!zip)
       return sw_send_problem(q, 500, "internal", "the archive could not be written", NULL);
-    form = "-zip";
     r = MHD_create_response_from_buffer(len, zip, MHD_RESPMEM_MUST_FREE);
     if (r)
       MHD_add_response_header(r, "Content-Type", "application/zip");
   } else {
-    enum sw_coding c;
-    r = file_response(q, res, f, &c);
-    form = (const char *const[]){"", "-gzip", "-zstd"}[c];
+    r = file_response(res, f, c);
   }
   if (!r)
     return MHD_NO;
+  if (f && f->len >= WORTH_COMPRESSING)
+    MHD_add_response_header(r, "Vary", "Accept-Encoding");
   char etag[SW_ID_LEN + 16], location[SW_ID_LEN + 16];
   snprintf(etag, sizeof etag, "\"%s%s\"", res->id, form);
   MHD_add_response_header(r, "ETag", etag);

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@ enum { MAX_BODY = 16 << 20 };
 
 struct note {
   const char *dir;
+  long most;
   const struct sw_task *t;
   const struct sw_outcome *o;
   struct sw_buf text;
@@ -35,6 +37,18 @@ static void write_note(struct note *n, struct sw_jw *w)
   sw_jw_end_object(w);
 }
 
+/* A note has two files. Who can make workers die could fill a disk with them. */
+static bool has_room(const char *path, long most)
+{
+  long n = 0;
+  DIR *dir = opendir(path);
+  while (dir && readdir(dir))
+    n++;
+  if (dir)
+    closedir(dir);
+  return n < 2 + 2 * most;
+}
+
 static void write_all(void *p)
 {
   struct note *n = p;
@@ -45,6 +59,10 @@ static void write_all(void *p)
   if (!n->dir)
     return;
   mkdir(n->dir, 0700);
+  if (!has_room(n->dir, n->most)) {
+    fprintf(stderr, "{\"aside\":\"as many notes as may be are there: this one is not kept\"}\n");
+    return;
+  }
   const char *path = sw_arena_printf(a, "%s/%s.json", n->dir, n->t->id);
   FILE *f = fopen(path, "we");
   bool ok = f && fwrite(n->text.p, 1, n->text.n, f) == n->text.n;
@@ -56,10 +74,10 @@ static void write_all(void *p)
     fprintf(stderr, "{\"error\":\"%s can't be written\"}\n", path);
 }
 
-void sw_aside_write(const char *dir, const struct sw_task *t, const struct sw_outcome *o)
+void sw_aside_write(const char *dir, long most, const struct sw_task *t, const struct sw_outcome *o)
 {
   struct sw_arena *a = sw_arena_new(NULL, 1 << 20);
-  struct note n = {dir, t, o, {.arena = a}};
+  struct note n = {dir, most, t, o, {.arena = a}};
   if (a)
     sw_arena_run(a, write_all, &n);
   sw_arena_free(a);

@@ -18,9 +18,24 @@ struct sw_body {
   int fd;
   char head[2], first; /* the first two bytes, and the first that is no blank */
   EVP_MD_CTX *digest;
+  struct sw_budget *budget; /* or NULL */
 };
 
-struct sw_body *sw_body_new(size_t most)
+bool sw_budget_take(struct sw_budget *b, size_t n)
+{
+  size_t most = (size_t)*b->most_mb << 20, used = atomic_fetch_add(&b->used, n);
+  if (n <= most && used <= most - n)
+    return true;
+  atomic_fetch_sub(&b->used, n);
+  return false;
+}
+
+void sw_budget_give(struct sw_budget *b, size_t n)
+{
+  atomic_fetch_sub(&b->used, n);
+}
+
+struct sw_body *sw_body_new(size_t most, struct sw_budget *budget)
 {
   struct sw_body *b = calloc(1, sizeof *b);
   EVP_MD_CTX *digest = EVP_MD_CTX_new();
@@ -29,7 +44,7 @@ struct sw_body *sw_body_new(size_t most)
     free(b);
     return NULL;
   }
-  *b = (struct sw_body){.most = most, .fd = -1, .digest = digest};
+  *b = (struct sw_body){.most = most, .fd = -1, .digest = digest, .budget = budget};
   return b;
 }
 
@@ -39,6 +54,8 @@ void sw_body_free(struct sw_body *b)
     return;
   if (b->fd >= 0)
     close(b->fd);
+  if (b->budget)
+    sw_budget_give(b->budget, b->n);
   EVP_MD_CTX_free(b->digest);
   free(b->bytes);
   free(b);
@@ -112,12 +129,16 @@ enum sw_body_rc sw_body_add(struct sw_body *b, const void *data, size_t n)
 {
   if (n > b->most - b->n)
     return SW_BODY_TOO_LARGE;
+  if (b->budget && !sw_budget_take(b->budget, n))
+    return SW_BODY_NO_ROOM;
   EVP_DigestUpdate(b->digest, data, n);
   look(b, data, n);
-  if (b->fd < 0 && b->n + n > SW_BODY_IN_MEMORY && !move_to_file(b))
+  bool ok = b->fd >= 0 || b->n + n <= SW_BODY_IN_MEMORY || move_to_file(b);
+  if (!ok || (b->fd >= 0 ? !write_all(b->fd, data, n) : !reserve(b, b->n + n))) {
+    if (b->budget)
+      sw_budget_give(b->budget, n);
     return SW_BODY_IO;
-  if (b->fd >= 0 ? !write_all(b->fd, data, n) : !reserve(b, b->n + n))
-    return SW_BODY_IO;
+  }
   if (b->fd < 0)
     memcpy(b->bytes + b->n, data, n);
   b->n += n;
@@ -211,7 +232,7 @@ struct sw_body *sw_body_load(const char *path, size_t most)
   struct stat about;
   char kept[DIGEST], digest[DIGEST + 1];
   int from = open(path, O_RDONLY | O_CLOEXEC);
-  struct sw_body *b = from < 0 ? NULL : sw_body_new(most);
+  struct sw_body *b = from < 0 ? NULL : sw_body_new(most, NULL);
   bool ok = b && !fstat(from, &about) && about.st_size >= DIGEST && take(b, from, about.st_size - DIGEST) &&
             read(from, kept, DIGEST) == DIGEST && sw_body_digest(b, "", 0, digest) && !memcmp(kept, digest, DIGEST);
   if (from >= 0)
@@ -224,7 +245,7 @@ struct sw_body *sw_body_load(const char *path, size_t most)
 
 struct sw_body *sw_body_again(const struct sw_body *b)
 {
-  struct sw_body *c = sw_body_new(b->most);
+  struct sw_body *c = sw_body_new(b->most, NULL);
   if (!c)
     return NULL;
   c->n = b->n;

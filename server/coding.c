@@ -12,6 +12,9 @@ enum { GZIP_ONLY = 16, WINDOW = 15 };
 /* A zstd frame names the memory that its reader needs. RFC 8878 asks for 8 MB, and nobody may ask us for more. */
 enum { ZSTD_WINDOW = 23 };
 
+/* Memory of one that inflates: zstd has the window twice, once for what comes out. */
+static const size_t needs[] = {0, 64 << 10, 2 << ZSTD_WINDOW};
+
 static const char *const names[] = {"identity", "gzip", "zstd"};
 
 const char *sw_coding_name(enum sw_coding c)
@@ -61,18 +64,24 @@ enum sw_coding sw_coding_accepted(const char *header)
 
 struct sw_inflater {
   enum sw_coding coding;
+  struct sw_budget *budget;
   z_stream gzip;
   ZSTD_DStream *zstd;
   size_t left; /* compressed bytes that may still come: data that inflates to nothing can go on for ever */
   bool complete;
 };
 
-struct sw_inflater *sw_inflater_new(enum sw_coding c, size_t most)
+struct sw_inflater *sw_inflater_new(enum sw_coding c, size_t most, struct sw_budget *budget)
 {
-  struct sw_inflater *i = calloc(1, sizeof *i);
-  if (!i)
+  if (!sw_budget_take(budget, needs[c]))
     return NULL;
+  struct sw_inflater *i = calloc(1, sizeof *i);
+  if (!i) {
+    sw_budget_give(budget, needs[c]);
+    return NULL;
+  }
   i->coding = c;
+  i->budget = budget;
   i->left = most;
   if (c == SW_CODING_ZSTD) {
     i->zstd = ZSTD_createDStream();
@@ -82,6 +91,7 @@ struct sw_inflater *sw_inflater_new(enum sw_coding c, size_t most)
   } else if (c == SW_CODING_GZIP && inflateInit2(&i->gzip, WINDOW + GZIP_ONLY) == Z_OK) {
     return i;
   }
+  sw_budget_give(budget, needs[c]);
   free(i);
   return NULL;
 }
@@ -93,6 +103,7 @@ void sw_inflater_free(struct sw_inflater *i)
   if (i->coding == SW_CODING_GZIP)
     inflateEnd(&i->gzip);
   ZSTD_freeDStream(i->zstd);
+  sw_budget_give(i->budget, needs[i->coding]);
   free(i);
 }
 

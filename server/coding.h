@@ -15,8 +15,8 @@ int sw_coding_of(const char *header);
 enum sw_coding sw_coding_accepted(const char *header);
 
 struct sw_inflater;
-/* Takes in at most `most` compressed bytes. NULL: out of memory, or no coding. */
-struct sw_inflater *sw_inflater_new(enum sw_coding c, size_t most);
+/* Takes in at most `most` compressed bytes; what it needs itself counts in the budget. NULL: out of memory, or no room there. */
+struct sw_inflater *sw_inflater_new(enum sw_coding c, size_t most, struct sw_budget *budget);
 void sw_inflater_free(struct sw_inflater *z);
 /* Inflates a piece into the body. False when it is not of that coding; *rc says what became of the body. */
 bool sw_inflate(struct sw_inflater *z, const void *data, size_t n, struct sw_body *body, enum sw_body_rc *rc);

@@ -26,11 +26,16 @@ enum { FORMAT = 1 };
 
 /* -- transactions -- */
 
+static bool begin_locked(struct sw_disk *d)
+{
+  d->before = d->state;
+  return sw_sql_run(d->writes.db, "BEGIN IMMEDIATE");
+}
+
 bool sw_disk_begin(struct sw_disk *d)
 {
   pthread_mutex_lock(&d->writes.lock);
-  d->before = d->state;
-  return sw_sql_run(d->writes.db, "BEGIN IMMEDIATE");
+  return begin_locked(d);
 }
 
 bool sw_disk_end(struct sw_disk *d, bool ok)
@@ -42,8 +47,16 @@ bool sw_disk_end(struct sw_disk *d, bool ok)
     d->state = d->before;
     d->state.failed_writes++;
   }
+  sw_disk_show(d);
   pthread_mutex_unlock(&d->writes.lock);
   return ok;
+}
+
+void sw_disk_show(struct sw_disk *d)
+{
+  pthread_mutex_lock(&d->quick);
+  d->shown = d->state;
+  pthread_mutex_unlock(&d->quick);
 }
 
 /* -- opening -- */
@@ -78,13 +91,15 @@ struct sw_disk *sw_disk_open(const char *path, size_t max_bytes)
   const char *why = "out of memory";
   if (!d || !(d->path = strdup(path)))
     goto fail;
+  pthread_mutex_init(&d->quick, NULL);
   d->lock_fd = -1;
   d->max_bytes = max_bytes;
   why = "it can't be written, or another daemon has it open";
   if (!lock_store(d))
     goto fail;
   why = "it can't be opened";
-  if (!open_side(&d->writes, path, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"))
+  if (!open_side(&d->writes, path, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+                                   " PRAGMA journal_size_limit=67108864")) /* after a large result too */
     goto fail;
   int64_t format = sw_sql_number(d->writes.db, "PRAGMA user_version");
   why = "it was written by another version";
@@ -102,6 +117,7 @@ struct sw_disk *sw_disk_open(const char *path, size_t max_bytes)
   d->use = sw_sql_number(d->writes.db, "SELECT max(used) FROM results");
   d->state.results = (long)sw_sql_number(d->writes.db, "SELECT count(*) FROM results");
   d->state.bytes = (long)sw_sql_number(d->writes.db, "SELECT total(bytes) FROM results");
+  sw_disk_show(d);
   return d;
 fail:
   fprintf(stderr, "stickwrightd: store %s: %s\n", path, why);
@@ -109,12 +125,18 @@ fail:
   return NULL;
 }
 
+/* In a transaction. What can't be written is forgotten: it only says what was used last. */
 static bool write_touched(struct sw_disk *d)
 {
+  char ids[SW_DISK_MAX_TOUCHED][SW_ID_LEN + 1];
   bool ok = true;
-  for (int i = 0; i < d->n_touched && ok; i++)
-    ok = sw_sql_do(d->writes.db, "UPDATE results SET used = ? WHERE id = ?", "is", ++d->use, d->touched[i]);
+  pthread_mutex_lock(&d->quick);
+  int n = d->n_touched;
+  memcpy(ids, d->touched, sizeof ids);
   d->n_touched = 0;
+  pthread_mutex_unlock(&d->quick);
+  for (int i = 0; i < n && ok; i++)
+    ok = sw_sql_do(d->writes.db, "UPDATE results SET used = ? WHERE id = ?", "is", ++d->use, ids[i]);
   return ok;
 }
 
@@ -262,20 +284,21 @@ struct sw_result *sw_disk_get(struct sw_disk *d, const char *id)
 
 void sw_disk_touch(struct sw_disk *d, const char *id)
 {
-  pthread_mutex_lock(&d->writes.lock);
+  pthread_mutex_lock(&d->quick);
   if (d->n_touched < SW_DISK_MAX_TOUCHED)
     memcpy(d->touched[d->n_touched++], id, SW_ID_LEN);
   bool full = d->n_touched == SW_DISK_MAX_TOUCHED;
-  pthread_mutex_unlock(&d->writes.lock);
-  if (full)
-    sw_disk_end(d, sw_disk_begin(d) && write_touched(d));
+  pthread_mutex_unlock(&d->quick);
+  if (!full || pthread_mutex_trylock(&d->writes.lock)) /* else who writes now, or next, writes them down too */
+    return;
+  sw_disk_end(d, begin_locked(d) && write_touched(d));
 }
 
 struct sw_disk_state sw_disk_state(struct sw_disk *d)
 {
-  pthread_mutex_lock(&d->writes.lock);
-  struct sw_disk_state s = d->state;
-  pthread_mutex_unlock(&d->writes.lock);
+  pthread_mutex_lock(&d->quick);
+  struct sw_disk_state s = d->shown;
+  pthread_mutex_unlock(&d->quick);
   return s;
 }
 

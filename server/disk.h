@@ -33,8 +33,8 @@ struct sw_disk_job {
 /* Adds the job, or replaces what is known of it. */
 bool sw_disk_job_put(struct sw_disk *d, const struct sw_disk_job *j);
 void sw_disk_job_drop(struct sw_disk *d, const char *id);
-/* All jobs, oldest first. */
-void sw_disk_jobs(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_job *), void *ctx);
+/* All jobs, oldest first. False when some could not be read. */
+bool sw_disk_jobs(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_job *), void *ctx);
 /* Where the body of a job or study lies until that has ended; malloced. */
 char *sw_disk_body_path(const struct sw_disk *d, const char *job_id);
 /* Removes bodies that nobody needs: a daemon that was killed leaves some. */
@@ -59,8 +59,8 @@ bool sw_disk_study_put(struct sw_disk *d, const struct sw_disk_study *s);
 bool sw_disk_study_end(struct sw_disk *d, const struct sw_disk_study *s, const struct sw_disk_part *parts, int n);
 bool sw_disk_study_part(struct sw_disk *d, const char *id, const struct sw_disk_part *part);
 void sw_disk_study_drop(struct sw_disk *d, const char *id);
-/* All studies, oldest first; all parts of one. */
-void sw_disk_studies(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_study *), void *ctx);
+/* The same for studies; then all parts of one. */
+bool sw_disk_studies(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_study *), void *ctx);
 void sw_disk_study_parts(struct sw_disk *d, const char *id, void (*each)(void *ctx, const struct sw_disk_part *), void *ctx);
 /* One part, malloced, or NULL. */
 char *sw_disk_study_get(struct sw_disk *d, const char *id, const char *name, size_t *len);

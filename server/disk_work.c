@@ -8,6 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Whether there really is no row more, and not only none that can be read. */
+static bool end_of_rows(struct sw_disk *d, sqlite3_stmt *st)
+{
+  bool is_end = st && sqlite3_errcode(d->reads.db) == SQLITE_DONE;
+  if (!is_end)
+    fprintf(stderr, "{\"store\":\"a table can't be read to its end: %s\"}\n", sqlite3_errmsg(d->reads.db));
+  sqlite3_finalize(st);
+  pthread_mutex_unlock(&d->reads.lock);
+  return is_end;
+}
+
 /* -- jobs -- */
 
 bool sw_disk_job_put(struct sw_disk *d, const struct sw_disk_job *j)
@@ -28,7 +39,7 @@ void sw_disk_job_drop(struct sw_disk *d, const char *id)
   sw_disk_end(d, sw_disk_begin(d) && sw_sql_do(d->writes.db, "DELETE FROM jobs WHERE id = ?", "s", id));
 }
 
-void sw_disk_jobs(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_job *), void *ctx)
+bool sw_disk_jobs(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_job *), void *ctx)
 {
   pthread_mutex_lock(&d->reads.lock);
   sqlite3_stmt *st = sw_sql_prepare(
@@ -43,8 +54,7 @@ void sw_disk_jobs(struct sw_disk *d, void (*each)(void *ctx, const struct sw_dis
                                       (unsigned)sqlite3_column_int(st, 6), args, (size_t)sqlite3_column_bytes(st, 7),
                                       sqlite3_column_int(st, 8)});
   }
-  sqlite3_finalize(st);
-  pthread_mutex_unlock(&d->reads.lock);
+  return end_of_rows(d, st);
 }
 
 char *sw_disk_body_path(const struct sw_disk *d, const char *job_id)
@@ -115,7 +125,7 @@ void sw_disk_study_drop(struct sw_disk *d, const char *id)
              sw_sql_do(d->writes.db, "DELETE FROM studies WHERE id = ?", "s", id));
 }
 
-void sw_disk_studies(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_study *), void *ctx)
+bool sw_disk_studies(struct sw_disk *d, void (*each)(void *ctx, const struct sw_disk_study *), void *ctx)
 {
   pthread_mutex_lock(&d->reads.lock);
   sqlite3_stmt *st = sw_sql_prepare(d->reads.db,
@@ -132,8 +142,7 @@ void sw_disk_studies(struct sw_disk *d, void (*each)(void *ctx, const struct sw_
       each(ctx, &(struct sw_disk_study){text[0], text[1], text[2], text[3], text[4], text[5], (unsigned)n[0], n[1], n[2],
                                         n[3], n[4]});
   }
-  sqlite3_finalize(st);
-  pthread_mutex_unlock(&d->reads.lock);
+  return end_of_rows(d, st);
 }
 
 /* Parts of a study, or the one of that name. */

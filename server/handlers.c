@@ -136,7 +136,7 @@ enum MHD_Result sw_post_work(struct sw_request *q)
   if (q->wants_job)
     return start_job(q, &t, known);
   q->waiter.done = work_done;
-  q->waiter.deadline = sw_now() + q->seconds;
+  q->waiter.deadline = q->seconds > 0 ? sw_now() + q->seconds : SW_NO_DEADLINE;
   const char *who = client(q);
   sw_wait(q);
   if (!sw_queue_join(s->queue, &t, who, &q->waiter)) {

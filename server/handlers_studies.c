@@ -53,7 +53,7 @@ enum MHD_Result sw_post_study(struct sw_request *q)
   q->body = NULL;
   q->asker.told = told;
   sw_wait(q);
-  if (sw_studies_add(s->studies, body, q->seconds, &q->asker)) {
+  if (sw_studies_add(s->studies, body, &q->asker)) {
     sw_connection_waits(s->connections, q->socket, client_gone, q);
     return MHD_YES;
   }

@@ -49,35 +49,56 @@ static struct sw_request *request_new(struct sw_server *s, struct MHD_Connection
   return NULL;
 }
 
-/* A request's state is its sw_request from its headers on. Before, it is NULL or this mark: nothing that has an owner, as
- * libmicrohttpd says of a request with too many parameters neither that it came nor that it ended. */
-static char nul_in_path;
+/* A request's state is its sw_request from its headers on. Before, it is NULL or one of these marks. */
+static char nul_in_path, crowded_query;
 
-/* Called with the request line, before anything in it is decoded: what the handler gets ends at a NUL. */
+/* Of the 32 kB that libmicrohttpd has for a request, what a request line may take. */
+enum { LINE_ROOM = 24 << 10, PARAMETER_RECORD = 64 };
+
+/* Called with the request line, before anything in it is decoded: what the handler gets ends at a NUL. A query for whose parameters
+ * libmicrohttpd has no room would end the connection without a word; it reads the query in its own buffer, which is where `uri`
+ * points, when we are done, so such a one is cut off here. */
 static void *on_line(void *cls, const char *uri, struct MHD_Connection *c)
 {
   (void)cls, (void)c;
+  size_t path = uri ? strcspn(uri, "?") : 0, room = path;
   const char *nul = uri ? strstr(uri, "%00") : NULL;
-  return nul && nul < uri + strcspn(uri, "?") ? &nul_in_path : NULL;
+  for (const char *s = uri + path; uri && *s; s++)
+    room += *s == '?' || *s == '&' ? PARAMETER_RECORD + 1 : 1;
+  if (room > LINE_ROOM && uri[path])
+    ((char *)(uintptr_t)uri)[path + 1] = 0;
+  return nul && nul < uri + path ? &nul_in_path : room > LINE_ROOM ? &crowded_query : NULL;
 }
 
-/* A piece of the body. What is wrong with it is said when all of it has come; false ends the connection. */
+/* What was held of the body. */
+static void drop_body(struct sw_request *q)
+{
+  sw_body_free(q->body);
+  sw_inflater_free(q->inflater);
+  q->body = NULL;
+  q->inflater = NULL;
+}
+
+/* A piece of the body. What is wrong with it is said when all of it has come; false ends the connection: the body goes on beyond
+ * what was announced. */
 static bool take_body(struct sw_request *q, const char *data, size_t n)
 {
-  if (!q->route || !q->route->verb || q->body_refused)
+  struct sw_server *s = q->server;
+  if (!q->route || !q->route->verb || q->refusal)
     return true;
-  if (!q->body && !(q->body = sw_body_new((size_t)q->server->limits.body_mb << 20)))
+  if (!q->body && !(q->body = sw_body_new((size_t)s->limits.body_mb << 20, &s->bodies)))
     return false;
   enum sw_body_rc rc = SW_BODY_OK;
   bool is_data = q->inflater ? sw_inflate(q->inflater, data, n, q->body, &rc) : (rc = sw_body_add(q->body, data, n), true);
-  if (rc == SW_BODY_IO || (rc == SW_BODY_TOO_LARGE && !q->inflater))
-    return false; /* it went on beyond what was announced, or the disk is full */
-  q->body_refused = !is_data || rc == SW_BODY_TOO_LARGE;
-  if (q->body_refused) {
-    q->body_too_large = rc == SW_BODY_TOO_LARGE;
-    sw_body_free(q->body);
-    q->body = NULL;
-  }
+  if (rc == SW_BODY_TOO_LARGE && !q->inflater)
+    return false;
+  q->refusal = !is_data                 ? SW_BODY_MISCODED
+               : rc == SW_BODY_TOO_LARGE ? SW_BODY_INFLATED
+               : rc == SW_BODY_NO_ROOM   ? SW_BODY_CROWDED
+               : rc == SW_BODY_IO        ? SW_BODY_UNWRITTEN
+                                         : SW_BODY_TAKEN;
+  if (q->refusal)
+    drop_body(q);
   return true;
 }
 
@@ -86,10 +107,23 @@ static enum MHD_Result answer(struct sw_request *q)
 {
   if (!q->route->verb || q->is_done)
     return q->route->handle(q);
-  if (q->body_too_large)
-    return sw_send_problem(q, 413, "limit", "the body inflates to more bytes than a body may have", NULL);
-  if (q->body_refused || (q->inflater && q->body && !sw_inflater_complete(q->inflater)))
+  if (q->inflater && q->body && !sw_inflater_complete(q->inflater))
+    q->refusal = SW_BODY_MISCODED;
+  sw_inflater_free(q->inflater); /* megabytes, while the work waits */
+  q->inflater = NULL;
+  switch (q->refusal) {
+  case SW_BODY_MISCODED:
     return sw_send_problem(q, 400, "usage", "the body is not of its Content-Encoding", NULL);
+  case SW_BODY_INFLATED:
+    return sw_send_problem(q, 413, "limit", "the body inflates to more bytes than a body may have", NULL);
+  case SW_BODY_CROWDED:
+    sw_metrics_count(q->server->metrics, SW_METRIC_queue_refusals);
+    return sw_send_problem(q, 503, "busy", "the bodies of other requests leave no room for this one", NULL);
+  case SW_BODY_UNWRITTEN:
+    return sw_send_problem(q, 503, "io", "the body can't be kept while it is read: the service's memory or TMPDIR is full", NULL);
+  case SW_BODY_TAKEN:
+    break;
+  }
   if (q->has_gone)
     return q->route->handle(q);
   if (!q->body)
@@ -140,13 +174,14 @@ static void say_too_much(void *p)
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url, const char *method,
                                   const char *version, const char *data, size_t *size, void **state)
 {
-  bool has_nul = *state == &nul_in_path, is_new = !*state || has_nul;
+  bool has_nul = *state == &nul_in_path, is_crowded = *state == &crowded_query, is_new = !*state || has_nul || is_crowded;
   struct sw_request *q = is_new ? request_new(cls, c) : *state;
   struct step s = {.q = q, .url = has_nul ? "" : url, .method = method, .version = version, .data = data, .size = size,
                    .result = MHD_NO};
   *state = q;
   if (!q)
     return MHD_NO;
+  q->is_crowded |= is_crowded;
   if (!sw_arena_run(q->arena, step, &s) && !sw_arena_run(q->spare, say_too_much, &s))
     return MHD_NO;
   return s.result;
@@ -157,7 +192,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state, enum
 {
   (void)c;
   struct sw_server *s = cls;
-  struct sw_request *q = *state == &nul_in_path ? NULL : *state;
+  struct sw_request *q = *state == &nul_in_path || *state == &crowded_query ? NULL : *state;
   double seconds = q ? sw_now() - q->start : 0;
   const struct sw_route *route = q ? q->route : NULL;
   unsigned status = q ? q->status : 0;
@@ -197,7 +232,7 @@ static void on_work_end(void *ctx, const struct sw_task *t, struct sw_outcome *o
     sw_metrics_solver(s->metrics, o->solver);
   if (o->died) {
     sw_metrics_count(s->metrics, SW_METRIC_worker_deaths);
-    sw_aside_write(s->aside, t, o);
+    sw_aside_write(s->aside, s->limits.notes, t, o);
   }
 }
 
@@ -282,6 +317,7 @@ struct sw_server *sw_server_start(const struct sw_server_settings *settings)
     free(s);
     return NULL;
   }
+  s->bodies.most_mb = &s->limits.bodies_mb;
   s->listening = MHD_INVALID_SOCKET;
   s->was_passed = settings->socket >= 0;
   pthread_mutex_init(&s->token_lock, NULL);

@@ -48,6 +48,7 @@ struct sw_jobs {
   pthread_mutex_t lock; /* may be taken with the queue's held, never the other way round */
   struct sw_job_record *newest, *oldest;
   long n;
+  bool is_partial; /* the store has some that could not be read: their bodies stay */
 };
 
 static const char *const states[] = {"queued", "running", "done", "failed", "cancelled"};
@@ -263,15 +264,30 @@ bool sw_jobs_random_id(char id[SW_JOB_ID_LEN + 1])
   return true;
 }
 
-static void link_record(struct sw_jobs *js, struct sw_job_record *j)
+/* As many jobs that have not ended as are kept at all: no more. Equal work takes one place in the queue, whoever asks for it. */
+static bool is_full_locked(const struct sw_jobs *js)
+{
+  long n = 0;
+  for (const struct sw_job_record *j = js->newest; j; j = j->older)
+    n += !has_ended(j);
+  return n >= js->limits->jobs;
+}
+
+/* False when there are too many; one that was accepted before is none. */
+static bool link_record(struct sw_jobs *js, struct sw_job_record *j, bool is_new)
 {
   pthread_mutex_lock(&js->lock);
+  if (is_new && is_full_locked(js)) {
+    pthread_mutex_unlock(&js->lock);
+    return false;
+  }
   j->older = js->newest;
   *(js->newest ? &js->newest->newer : &js->oldest) = j;
   js->newest = j;
   js->n++;
   add_event_locked(j, "state", states[j->is.state]);
   pthread_mutex_unlock(&js->lock);
+  return true;
 }
 
 /* The body beside the store, then the job in it: from then on it survives. */
@@ -307,9 +323,12 @@ enum sw_jobs_rc sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *c
     return SW_JOBS_BUSY;
   }
   memcpy(id, j->id, sizeof j->id);
-  j->waiter.deadline = j->added + seconds;
+  j->waiter.deadline = seconds > 0 ? j->added + seconds : SW_NO_DEADLINE;
   j->users = 1;
-  link_record(js, j);
+  if (!link_record(js, j, true)) {
+    free_record(j);
+    return SW_JOBS_BUSY;
+  }
   enum sw_jobs_rc rc = SW_JOBS_OK;
   if (known) {
     pthread_mutex_lock(&js->lock);
@@ -358,7 +377,7 @@ static void load(void *ctx, const struct sw_disk_job *row)
   j->is.began = j->is.ended = has_ended(j) ? j->added : 0;
   j->starts = row->starts + 1;
   j->users = 1; /* until it is known whether it goes on */
-  link_record(js, j);
+  link_record(js, j, false);
 }
 
 struct addressing {
@@ -397,17 +416,17 @@ static bool requeue(struct sw_jobs *js, struct sw_job_record *j)
     memcpy(t.args, j->args, t.args_len);
   t.body = path ? sw_body_load(path, (size_t)js->limits->body_mb << 20) : NULL;
   free(path);
-  j->waiter.deadline = sw_now() + (double)js->limits->compile_seconds;
+  j->waiter.deadline = SW_NO_DEADLINE;
   if (j->starts > MAX_STARTS)
     sw_outcome_problem(&o, 500, "internal", "the service ended three times while this job was running");
   else if (!t.body || !t.args)
     sw_outcome_problem(&o, 500, "internal", "the service ended, and the body of this job is lost or damaged");
   else if (!address_anew(j, t.body))
     sw_outcome_problem(&o, 500, "internal", "the service ended, and its next version has no such parameters");
-  else if (memcpy(t.id, j->address, sizeof t.id), keep(j), sw_queue_join(js->queue, &t, "", &j->waiter))
+  else if (memcpy(t.id, j->address, sizeof t.id), keep(j), sw_queue_join(js->queue, &t, NULL, &j->waiter))
     return true;
   else
-    sw_outcome_problem(&o, 503, "busy", "the service ended, and came back with a shorter queue");
+    sw_outcome_problem(&o, 503, "limit", "the service ended, and is out of memory now");
   sw_task_clear(&t);
   job_done(&j->waiter, &o);
   sw_outcome_clear(&o);
@@ -418,7 +437,7 @@ bool sw_jobs_need_body(struct sw_jobs *js, const char *id)
 {
   pthread_mutex_lock(&js->lock);
   const struct sw_job_record *j = find_locked(js, id);
-  bool needed = j && !has_ended(j);
+  bool needed = js->is_partial || (j && !has_ended(j));
   pthread_mutex_unlock(&js->lock);
   return needed;
 }
@@ -428,7 +447,7 @@ int sw_jobs_resume(struct sw_jobs *js)
   int n = 0;
   if (!js->disk)
     return 0;
-  sw_disk_jobs(js->disk, load, js);
+  js->is_partial = !sw_disk_jobs(js->disk, load, js);
   /* Nobody else adds yet, and what `load` holds is not dropped; but the first jobs end while the last ones are looked at. */
   for (struct sw_job_record *j = js->oldest, *next; j; j = next) {
     next = j->newer;

@@ -28,8 +28,8 @@ bool sw_jobs_need_body(struct sw_jobs *js, const char *id);
 
 enum sw_jobs_rc { SW_JOBS_OK, SW_JOBS_BUSY, SW_JOBS_NOT_KEPT };
 
-/* A new job for the task, which it takes over. `known`: the result is there already. BUSY: the queue is full; NOT_KEPT:
- * the store can't be written; then nothing was taken. */
+/* A new job for the task, which it takes over, to be done within so many seconds (0: whenever). `known`: the result is there already.
+ * BUSY: the queue is full, or as many jobs have not ended as are kept; NOT_KEPT: the store can't be written; then nothing was taken. */
 enum sw_jobs_rc sw_jobs_add(struct sw_jobs *js, struct sw_task *t, const char *client, double seconds, bool known,
                  char id[SW_JOB_ID_LEN + 1]);
 

@@ -14,14 +14,16 @@
   X(connections, 4096, "sockets", "open at the same time")                                         \
   X(address_connections, 3072, "sockets", "open at the same time from one address")                \
   X(body_mb, 512, "MB", "largest request body, after decompression")                               \
+  X(bodies_mb, 4096, "MB", "of all bodies that are read, waiting or in work; more are answered 503")    \
   X(header_seconds, 20, "s", "from a connection, or the answer before, to the end of the headers") \
   X(body_seconds, 120, "s", "from the headers to the end of the body")                             \
   X(answer_seconds, 600, "s", "for the client to read an answer")                                  \
   X(idle_seconds, 30, "s", "without a byte on a connection")                                       \
   X(drain_seconds, 10, "s", "for work to end after SIGTERM; then it is cancelled")                 \
-  X(compile_seconds, 300, "s", "for one worker process, and the longest deadline of a request")    \
+  X(compile_seconds, 300, "s", "for one worker process; it is killed then")                          \
   X(memory_mb, 4096, "MB", "for one worker process")                                               \
   X(output_mb, 1024, "MB", "result directory of one compile")                                      \
+  X(notes, 100, "notes", "on workers that died, in --aside; more are in the log only")              \
   X(cache_mb, 256, "MB", "results kept in memory; the least recently used go first")               \
   X(store_mb, 4096, "MB", "results kept in the store's file; the least recently used go first")
 

@@ -13,11 +13,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Descriptors for all connections, and some for files and workers; as many as the system allows. */
+/* Descriptors for all connections and their bodies, which are files when they are large, for the bodies in the queue, and some for
+ * other files and workers; as many as the system allows. */
 static void allow_descriptors(const struct sw_limits *l)
 {
   struct rlimit r;
-  rlim_t want = (rlim_t)l->connections + 8 * (rlim_t)l->workers + 64;
+  rlim_t want = 2 * (rlim_t)l->connections + (rlim_t)l->queue + 8 * (rlim_t)l->workers + 64;
   if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want)
     return;
   r.rlim_cur = want < r.rlim_max ? want : r.rlim_max;

@@ -11,7 +11,7 @@
   X(cache_hits, "counter", "Work answered from the store")                                \
   X(cache_misses, "counter", "Work that had to be done, or was in flight")                \
   X(worker_deaths, "counter", "Worker processes that ended before their answer")          \
-  X(queue_refusals, "counter", "Requests refused because the queue was full")             \
+  X(queue_refusals, "counter", "Requests refused because the queue, or the room for bodies, was full")             \
   X(queue_waiting, "gauge", "Pieces of work that wait for a worker")                      \
   X(queue_running, "gauge", "Pieces of work in a worker")                                 \
   X(connections, "gauge", "Open connections")                                             \

@@ -151,15 +151,15 @@ struct sw_queue *sw_queue_new(const struct sw_limits *limits, sw_on_end *on_end,
 static struct sw_flight *add_locked(struct sw_queue *q, const struct sw_task *t, const char *client)
 {
   long same = 0;
-  for (const struct sw_flight *g = q->flights; g; g = g->next)
+  for (const struct sw_flight *g = q->flights; client && g; g = g->next)
     same += !g->running && !strncmp(g->client, client, sizeof g->client - 1);
-  bool has_room = q->state.waiting < q->limits->queue && same < q->limits->client_queue;
+  bool has_room = !client || (q->state.waiting < q->limits->queue && same < q->limits->client_queue);
   struct sw_flight *f = has_room ? calloc(1, sizeof *f) : NULL;
   if (!f)
     return NULL;
   f->task = *t;
   f->queue = q;
-  snprintf(f->client, sizeof f->client, "%s", client);
+  snprintf(f->client, sizeof f->client, "%s", client ? client : "");
   f->tag = q->last_tag;
   for (const struct sw_flight *g = q->flights; g; g = g->next)
     if (!strcmp(g->client, f->client) && g->tag > f->tag)

@@ -11,6 +11,8 @@
 
 struct sw_flight;
 
+enum { SW_NO_DEADLINE = 1000000000 };
+
 /* One who waits; embedded in what it waits for, and valid until `done` was called or sw_queue_leave gave true. */
 struct sw_waiter {
   /* On any thread, without locks held; the outcome is borrowed for the call. */
@@ -27,7 +29,8 @@ typedef void sw_on_end(void *ctx, const struct sw_task *, struct sw_outcome *);
 struct sw_queue;
 /* The limits are borrowed. */
 struct sw_queue *sw_queue_new(const struct sw_limits *limits, sw_on_end *on_end, void *ctx);
-/* Takes over what the task owns. False when as many are waiting as may wait (or memory is short): then nothing was taken. */
+/* Takes over what the task owns. False when as many are waiting as may wait (or memory is short): then nothing was taken.
+ * Client NULL: work that was accepted before, by another daemon; no limit keeps it out. */
 bool sw_queue_join(struct sw_queue *q, struct sw_task *t, const char *client, struct sw_waiter *w);
 /* True when w waited and won't be called any more; work that nobody waits for is cancelled. */
 bool sw_queue_leave(struct sw_queue *q, struct sw_waiter *w);

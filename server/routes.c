@@ -1,6 +1,7 @@
 /* The route table, and what is decided from the headers alone. */
 #include "server/server.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -71,56 +72,69 @@ static bool path_matches(struct sw_request *q, const char *pattern)
   return true;
 }
 
-struct count {
-  const char *name;
-  int n;
+/* Of the headers: what is wrong with one, and how often those come that say where a body ends or who is asked. */
+struct heads {
+  int lengths, codings, hosts;
+  const char *wrong;
 };
 
-static enum MHD_Result count_one(void *p, enum MHD_ValueKind kind, const char *key, const char *value)
+static bool is_token(const char *s, size_t n)
 {
-  (void)kind, (void)value;
-  struct count *c = p;
-  c->n += !strcasecmp(key, c->name);
+  for (size_t i = 0; i < n; i++)
+    if (!(is_id(s[i]) || (s[i] >= 'A' && s[i] <= 'Z') || (s[i] && strchr("!#$%&'*+-.^_`|~", s[i]))))
+      return false;
+  return n;
+}
+
+static enum MHD_Result look_at_header(void *p, enum MHD_ValueKind kind, const char *key, size_t key_len, const char *value,
+                                      size_t value_len)
+{
+  (void)kind;
+  struct heads *h = p;
+  if (!is_token(key, key_len))
+    h->wrong = "the name of a header has a blank or another character in it that none may have";
+  else if (value_len && memchr(value, '\r', value_len))
+    h->wrong = "a header has a carriage return in it";
+  h->lengths += !strcasecmp(key, "Content-Length");
+  h->codings += !strcasecmp(key, "Transfer-Encoding");
+  h->hosts += !strcasecmp(key, "Host");
   return MHD_YES;
 }
 
-static int count_headers(const struct sw_request *q, const char *name)
-{
-  struct count c = {name, 0};
-  MHD_get_connection_values(q->connection, MHD_HEADER_KIND, count_one, &c);
-  return c.n;
-}
-
-/* What libmicrohttpd lets pass, though RFC 9112 does not: NULL, or what is wrong. Where a body ends must not be a matter of taste,
- * or a proxy before us sees other requests than we do. */
-static const char *malformed(const struct sw_request *q)
+/* What libmicrohttpd lets pass, though RFC 9112 does not: NULL, or what is wrong. Where a body ends, and whom a request is for, must
+ * not be a matter of taste, or a proxy before us sees other requests than we do. */
+static const char *malformed(const struct sw_request *q, const struct heads *h)
 {
   const char *coding = sw_header(q, "Transfer-Encoding");
-  int lengths = count_headers(q, "Content-Length");
-  if (lengths + count_headers(q, "Transfer-Encoding") > 1)
+  if (h->wrong)
+    return h->wrong;
+  if (h->lengths + h->codings > 1)
     return "the length of the body is given in more than one way";
-  if (coding && strcasecmp(coding, "chunked"))
-    return "a body comes with its Content-Length or with Transfer-Encoding: chunked";
-  if (!sw_header(q, "Host") && !strcmp(q->version, MHD_HTTP_VERSION_1_1))
+  if (coding && (strcasecmp(coding, "chunked") || !strcmp(q->version, MHD_HTTP_VERSION_1_0)))
+    return "a body comes with its Content-Length or, in HTTP/1.1, with Transfer-Encoding: chunked";
+  if (!h->hosts && !strcmp(q->version, MHD_HTTP_VERSION_1_1))
     return "a request has a Host";
   return NULL;
 }
 
+/* "localhost", "[::1]" or an address 127.x.x.x, `n` characters of it. */
+static bool is_loopback(const char *host, size_t n)
+{
+  char text[16];
+  struct in_addr a;
+  if ((n == 9 && !strncasecmp(host, "localhost", n)) || (n == 5 && !strncmp(host, "[::1]", n)))
+    return true;
+  return snprintf(text, sizeof text, "%.*s", (int)n, host) < (int)sizeof text && inet_pton(AF_INET, text, &a) == 1 &&
+         ntohl(a.s_addr) >> 24 == 127;
+}
+
 /* A request to a loopback address must name a loopback host, once: else a web page could reach us through its own name. */
-static bool host_allowed(const struct sw_request *q)
+static bool host_allowed(const struct sw_request *q, int hosts)
 {
   const char *host = sw_header(q, "Host");
-  int hosts = count_headers(q, "Host");
   if (!q->server->loopback || !hosts)
     return hosts < 2;
-  if (hosts > 1)
-    return false;
-  size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-  static const char *const ours[] = {"localhost", "127.0.0.1", "[::1]"};
-  for (int i = 0; i < 3; i++)
-    if (n == strlen(ours[i]) && !strncasecmp(host, ours[i], n))
-      return true;
-  return false;
+  return hosts == 1 && is_loopback(host, host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":"));
 }
 
 /* With a token file, everything but the probes of a supervisor needs its token. */
@@ -192,11 +206,11 @@ static void set_parameter(struct query *c, const char *name, const char *value)
 static void set_deadline(struct query *c, const char *text)
 {
   char *end;
-  double s = strtod(text, &end), most = (double)c->q->server->limits.compile_seconds;
+  double s = strtod(text, &end);
   if (strspn(text, "0123456789.eE+") != strlen(text) || *text < '0' || *end || !(s >= 1 && s <= MAX_DEADLINE))
     sw_fail(&c->job, SW_USAGE, "parameter deadline: seconds from 1 to %d expected, \"%s\" found", MAX_DEADLINE, text);
   else
-    c->q->seconds = s < most ? s : most;
+    c->q->seconds = s;
 }
 
 static enum MHD_Result take_parameter(void *p, enum MHD_ValueKind kind, const char *key, size_t key_len,
@@ -239,13 +253,14 @@ static bool refuse_work(struct sw_request *q, enum MHD_Result *answered)
   const char *accept = sw_header(q, "Accept"), *prefer = sw_header(q, "Prefer");
   const char *length = sw_header(q, "Content-Length"), *encoding = sw_header(q, "Content-Encoding");
   uint64_t most = (uint64_t)q->server->limits.body_mb << 20;
-  q->seconds = (double)q->server->limits.compile_seconds;
   q->args.arena = q->arena;
   sw_buf_add(&q->args, q->route->verb, strlen(q->route->verb) + 1);
   sw_call_init(&q->call, q->route->verb);
   if (!media_type_accepted(q)) {
-    *answered = sw_send_problem(q, 415, "media-type",
-                                sw_arena_printf(q->arena, "one of %s expected", q->route->types), NULL);
+    const char *found = sw_header(q, "Content-Type");
+    const char *detail = sw_arena_printf(q->arena, "Content-Type: one of %s expected, \"%.60s\" found; the body comes as it is, not as a form",
+                                         q->route->types, found);
+    *answered = sw_send_problem(q, 415, "media-type", detail, NULL);
     return true;
   }
   MHD_get_connection_values_n(q->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &c);
@@ -262,9 +277,9 @@ static bool refuse_work(struct sw_request *q, enum MHD_Result *answered)
     *answered = sw_send_problem(
         q, 413, "limit", sw_arena_printf(q->arena, "the body has %.20s bytes, limit %" PRIu64, length, most), NULL);
   } else {
-    q->inflater = coding ? sw_inflater_new((enum sw_coding)coding, (size_t)most) : NULL;
+    q->inflater = coding ? sw_inflater_new((enum sw_coding)coding, (size_t)most, &q->server->bodies) : NULL;
     if (coding && !q->inflater)
-      *answered = sw_send_problem(q, 503, "limit", "the service is out of memory", NULL);
+      *answered = sw_send_problem(q, 503, "busy", "the bodies of other requests leave no room for this one", NULL);
     return coding && !q->inflater;
   }
   return true;
@@ -283,12 +298,16 @@ bool sw_refuse_early(struct sw_request *q, enum MHD_Result *answered)
         q->route = &sw_routes[i];
     }
   q->allow = sw_buf_text(&allow);
-  const char *wrong = malformed(q);
+  struct heads heads = {0};
+  MHD_get_connection_values_n(q->connection, MHD_HEADER_KIND, look_at_header, &heads);
+  const char *wrong = malformed(q, &heads);
   if (wrong) {
     q->ends_connection = true;
     *answered = sw_send_problem(q, 400, "usage", wrong, NULL);
-  } else if (!host_allowed(q)) {
-    const char *why = q->server->loopback ? "this service answers to one Host: localhost, 127.0.0.1 or [::1]" : "more than one Host";
+  } else if (q->is_crowded) {
+    *answered = sw_send_problem(q, 414, "limit", "the query is too long or has too many parameters; a study takes options in its body", NULL);
+  } else if (!host_allowed(q, heads.hosts)) {
+    const char *why = q->server->loopback ? "this service answers to one Host: localhost, an address 127.x.x.x or [::1]" : "more than one Host";
     *answered = sw_send_problem(q, 421, "host", why, NULL);
   } else if (!token_allowed(q)) {
     *answered = sw_send_problem(q, 401, "token", "Authorization: Bearer with the service's token expected", NULL);

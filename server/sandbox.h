@@ -8,7 +8,7 @@
  * message), no core files, a megabyte for messages, few descriptors; standard input, output and error stay open, all others
  * are closed. False when the kernel refuses. */
 bool sw_sandbox_limits(long memory_mb);
-/* From here on opening, connecting and starting end with EPERM. */
+/* From here on everything but computing ends with EPERM: opening, connecting, starting, reaching other processes, making code. */
 bool sw_sandbox_close(void);
 
 #endif

@@ -23,6 +23,7 @@ struct sw_server {
   struct sw_jobs *jobs;
   struct sw_studies *studies;
   struct sw_metrics *metrics;
+  struct sw_budget bodies;
   struct sw_connections *connections;
   pthread_mutex_t token_lock;
   char token[256]; /* "": none is asked for */
@@ -45,6 +46,7 @@ struct sw_request {
   struct sw_connection *socket;
   bool begun;
   bool ends_connection; /* after the answer */
+  bool is_crowded;      /* its query is too large for libmicrohttpd, and was cut off */
   const struct sw_route *route;
   struct sw_arena *arena, *spare;
   char id[17];
@@ -57,12 +59,12 @@ struct sw_request {
   /* body */
   struct sw_body *body;
   struct sw_inflater *inflater; /* of a compressed one */
-  bool body_refused, body_too_large; /* the rest of it is read and dropped */
+  enum { SW_BODY_TAKEN, SW_BODY_MISCODED, SW_BODY_INFLATED, SW_BODY_CROWDED, SW_BODY_UNWRITTEN } refusal; /* the rest is read and dropped */
   /* work */
   struct sw_call call;
   struct sw_buf args; /* verb and NAME=VALUE..., for the child */
   char result_id[SW_ID_LEN + 1];
-  double seconds; /* deadline */
+  double seconds; /* deadline; 0: none */
   bool wants_zip, wants_job;
   struct sw_waiter waiter;
   struct sw_study_asker asker;

@@ -273,14 +273,13 @@ static bool is_full_locked(const struct sw_studies *ss)
   return ss->is_closed || n >= ss->limits->studies;
 }
 
-bool sw_studies_add(struct sw_studies *ss, struct sw_body *body, double seconds, struct sw_study_asker *a)
+bool sw_studies_add(struct sw_studies *ss, struct sw_body *body, struct sw_study_asker *a)
 {
   struct sw_study_record *s = sw_jobs_random_id(a->id) ? new_record(ss, a->id) : NULL;
   if (!s)
     return false;
   s->starts = 1;
   s->body = body;
-  s->deadline = sw_now() + seconds;
   s->asker = a;
   a->study = s;
   pthread_mutex_lock(&ss->lock);
@@ -363,7 +362,7 @@ int sw_studies_resume(struct sw_studies *ss)
   int n = 0;
   if (!ss->disk)
     return 0;
-  sw_disk_studies(ss->disk, load, ss);
+  ss->is_partial = !sw_disk_studies(ss->disk, load, ss);
   for (struct sw_study_record *s = ss->oldest, *next; s; s = next) { /* nobody else adds or drops yet */
     next = s->newer;
     if (!sw_study_ended(s))
@@ -377,7 +376,7 @@ bool sw_studies_need_body(struct sw_studies *ss, const char *id)
 {
   pthread_mutex_lock(&ss->lock);
   const struct sw_study_record *s = find_locked(ss, id);
-  bool needed = s && !sw_study_ended(s);
+  bool needed = ss->is_partial || (s && !sw_study_ended(s));
   pthread_mutex_unlock(&ss->lock);
   return needed;
 }

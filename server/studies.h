@@ -35,8 +35,8 @@ struct sw_study_asker {
 };
 
 /* A new study from a body (a spec with its graphs, or an archive), which it takes over. It is accepted when a worker has read it
- * and found no fault, within so many seconds. False when as many studies are in work as may be: then nothing was taken. */
-bool sw_studies_add(struct sw_studies *ss, struct sw_body *body, double seconds, struct sw_study_asker *a);
+ * and found no fault. False when as many studies are in work as may be: then nothing was taken. */
+bool sw_studies_add(struct sw_studies *ss, struct sw_body *body, struct sw_study_asker *a);
 /* True when he won't be told any more: there will be no such study. */
 bool sw_studies_leave(struct sw_studies *ss, struct sw_study_asker *a);
 

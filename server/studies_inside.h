@@ -7,8 +7,6 @@
 #include "server/disk.h"
 #include "server/studies.h"
 
-enum { SW_STUDY_NO_DEADLINE = 1000000000 };
-
 /* A piece of work in the queue: the reading of a body, or a run. */
 struct sw_study_work {
   struct sw_waiter waiter;
@@ -44,7 +42,6 @@ struct sw_study_record {
   int n_flying;                 /* the same, and those in the inbox */
   /* of the thread; once the study has ended, NULL and 0 */
   struct sw_body *body;
-  double deadline; /* of the first reading */
   struct sw_arena *arena;
   struct sw_study *spec;
   struct sw_body **graphs;
@@ -67,6 +64,7 @@ struct sw_studies {
   double pause;                /* of the thread: until then the queue is left alone */
   pthread_t thread;
   bool has_thread;
+  bool is_partial; /* the store has some that could not be read: their bodies stay */
 };
 
 extern const char *const sw_study_table_names[SW_STUDY_N_TABLES]; /* "study.csv", ... */
@@ -107,7 +105,7 @@ struct sw_study_step {
 };
 
 /* Puts a task of the study into the queue, which takes it over; false when the queue is full or memory is short. */
-bool sw_study_fly(struct sw_study_record *s, struct sw_task *t, int run, double deadline);
+bool sw_study_fly(struct sw_study_record *s, struct sw_task *t, int run);
 /* Has a worker read the body; false as above. */
 bool sw_study_begin_reading(struct sw_study_record *s);
 /* What the worker made of it: the study can run, or ends. */

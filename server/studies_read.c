@@ -13,7 +13,7 @@ bool sw_study_begin_reading(struct sw_study_record *s)
   static const char text[] = "stickwright " SW_VERSION " study\n";
   struct sw_task t = {.args = strdup("study"), .args_len = sizeof "study", .body = sw_body_again(s->body)};
   if (sw_body_digest(s->body, text, sizeof text - 1, t.id))
-    return sw_study_fly(s, &t, -1, s->is_accepted ? SW_STUDY_NO_DEADLINE : s->deadline);
+    return sw_study_fly(s, &t, -1);
   sw_task_clear(&t);
   return false;
 }
@@ -62,7 +62,7 @@ static bool take_graphs(struct sw_study_record *s, const struct sw_result *resul
   for (int i = 0; i < s->spec->graphs.n && ok; i++) {
     const struct sw_result_file *f = &result->files[i + 1];
     struct sw_study_graph *g = &s->spec->graphs.v[i];
-    s->graphs[i] = sw_body_new(f->len);
+    s->graphs[i] = sw_body_new(f->len, NULL);
     ok = s->graphs[i] && sw_body_add(s->graphs[i], f->bytes, f->len) == SW_BODY_OK &&
          sw_body_digest(s->graphs[i], "", 0, g->digest);
     g->bytes = NULL;

@@ -43,7 +43,7 @@ static void free_work(struct sw_study_work *w)
   free(w);
 }
 
-bool sw_study_fly(struct sw_study_record *s, struct sw_task *t, int run, double deadline)
+bool sw_study_fly(struct sw_study_record *s, struct sw_task *t, int run)
 {
   struct sw_studies *ss = s->all;
   struct sw_study_work *w = t->args && t->body ? calloc(1, sizeof *w) : NULL;
@@ -51,7 +51,7 @@ bool sw_study_fly(struct sw_study_record *s, struct sw_task *t, int run, double 
     sw_task_clear(t);
     return false;
   }
-  *w = (struct sw_study_work){.study = s, .run = run, .waiter = {.done = on_done, .deadline = deadline}};
+  *w = (struct sw_study_work){.study = s, .run = run, .waiter = {.done = on_done, .deadline = SW_NO_DEADLINE}};
   pthread_mutex_lock(&ss->lock);
   w->next = s->flying;
   s->flying = w;
@@ -168,7 +168,7 @@ static bool begin_run(struct sw_study_record *s, int run)
     sw_metrics_count(ss->metrics, known ? SW_METRIC_cache_hits : SW_METRIC_cache_misses);
   if (ok && !known) {
     b.task.body = sw_body_again(s->graphs[s->spec->runs.v[run].graph]);
-    ok = sw_study_fly(s, &b.task, run, SW_STUDY_NO_DEADLINE);
+    ok = sw_study_fly(s, &b.task, run);
   } else {
     sw_task_clear(&b.task);
   }

@@ -54,7 +54,8 @@ static pid_t spawn(char **argv, int in, int out, int err)
   posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setpgroup(&attributes, 0); /* an interrupt at a terminal is for the daemon, which ends its work in order */
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   if (posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv, environ))
     pid = -1;
   posix_spawnattr_destroy(&attributes);
@@ -108,21 +109,28 @@ static void tell_passes(struct frames *f, void (*on_pass)(void *, const char *),
 
 enum ending { ENDED, TOO_LATE, TOO_LARGE, CANCELLED, NO_MEMORY };
 
+/* Whether the child must end now; ENDED when it need not. The limit is read each time, as it may be changed meanwhile. */
+static enum ending cut_short(const struct sw_limits *limits, const atomic_bool *cancel, double began)
+{
+  return atomic_load(cancel)                                    ? CANCELLED
+         : sw_now() - began > (double)limits->compile_seconds ? TOO_LATE
+                                                                : ENDED;
+}
+
 /* All of the child's output, or why it was cut short. */
-static enum ending collect(int fd, const struct sw_limits *limits, const atomic_bool *cancel, struct frames *f,
+static enum ending collect(int fd, const struct sw_limits *limits, const atomic_bool *cancel, double began, struct frames *f,
                            void (*on_pass)(void *, const char *), void *ctx)
 {
-  double deadline = sw_now() + (double)limits->compile_seconds;
   size_t most = (size_t)limits->output_mb << 20;
   for (;;) {
-    if (atomic_load(cancel))
-      return CANCELLED;
-    if (sw_now() > deadline)
-      return TOO_LATE;
+    enum ending cut = cut_short(limits, cancel, began);
+    if (cut != ENDED)
+      return cut;
     if (f->n == f->cap) {
       if (f->n > most)
         return TOO_LARGE;
       size_t cap = f->cap ? f->cap * 2 : 1 << 16;
+      cap = cap <= most ? cap : most + 1;
       char *bytes = realloc(f->bytes, cap);
       if (!bytes)
         return NO_MEMORY;
@@ -240,12 +248,18 @@ void sw_worker_run(const struct sw_task *t, const struct sw_limits *limits, cons
   }
   struct frames f = {0};
   int wait_status = 0;
-  enum ending e = collect(c.out, limits, cancel, &f, on_pass, ctx);
-  if (e != ENDED)
-    kill(c.pid, SIGKILL);
+  double began = sw_now();
+  enum ending e = collect(c.out, limits, cancel, began, &f, on_pass, ctx);
   close(c.out);
-  while (waitpid(c.pid, &wait_status, 0) < 0 && errno == EINTR)
-    ;
+  while (e == ENDED && !waitpid(c.pid, &wait_status, WNOHANG)) { /* its output has ended, so it does; or it hangs */
+    e = cut_short(limits, cancel, began);
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+  }
+  if (e != ENDED) {
+    kill(c.pid, SIGKILL);
+    while (waitpid(c.pid, &wait_status, 0) < 0 && errno == EINTR)
+      ;
+  }
   switch (e) {
   case ENDED: answer(t, &f, &c, wait_status, out); break;
   case TOO_LATE: sw_outcome_problem(out, 504, "deadline", "the work took longer than a worker may run"); break;

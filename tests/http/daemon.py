@@ -61,7 +61,7 @@ class Daemon:
     def __init__(self, *options, before=None, environment=None):
         """before: called in the new process, for limits."""
         self.log = tempfile.TemporaryFile()
-        slow = [] if SLOW == 1 or "--compile-seconds" in options else ["--compile-seconds", str(300 * SLOW)]
+        slow = [] if SLOW == 1 or {"--compile-seconds", "--config"} & set(options) else ["--compile-seconds", str(300 * SLOW)]
         self.process = subprocess.Popen([SWD, "--listen", "127.0.0.1:0", *slow, *options], stdout=subprocess.PIPE,
                                         stderr=self.log, text=True, preexec_fn=before,
                                         env={**os.environ, **(environment or {})})

@@ -36,6 +36,25 @@ with tempfile.TemporaryDirectory() as t, Daemon("--workers", "1", "--store", t +
     until("the third death", lambda: d.metric("worker_deaths_total") == 3)
     check("exit code", d.stop(), 0)
 
+# an interrupt at a terminal goes to all of a group of processes: the daemon lets its work end
+with Daemon("--workers", "1", "--drain-seconds", str(60 * SLOW), before=os.setsid) as d:
+    answers = []
+    asks = threading.Thread(target=lambda: answers.append(d.ask("POST", "/compile", chain(5000), **TEXT)[0]))
+    asks.start()
+    until("a worker runs", d.children)
+    os.killpg(d.process.pid, signal.SIGINT)
+    check("exit code", d.process.wait(60 * SLOW), 0)
+    asks.join(60 * SLOW)
+    check("who waited is answered", answers, [200])
+
+# no more notes than may be
+with tempfile.TemporaryDirectory() as t, Daemon("--workers", "1", "--notes", "2", "--aside", t) as d:
+    for n in range(1, 5):
+        job = d.job(f"/compile?cores={n}", LONG, **TEXT)
+        os.kill(until("a worker runs", d.children)[0], signal.SIGKILL)
+        check("a job whose worker dies", d.wait(job, "failed")["problem"]["status"], 500)
+    check("two notes of four", (len(os.listdir(t)), d.words().count('"worker_died"'), d.words().count("this one is not kept")), (4, 4, 2))
+
 if not SANITIZED:
     # one that writes a whole answer and then fails: a library that ends workers with 9 behind main's return
     code = 'void _exit(int); static int worker; __attribute__((constructor)) static void start(int n, char **v)' \
@@ -48,6 +67,14 @@ if not SANITIZED:
             with Daemon() as d:
                 problem("a worker that fails behind its answer", d.ask("POST", "/compile", GOOD, **TEXT), 500, "internal")
                 check("it is counted", d.metric("worker_deaths_total"), 1)
+            del os.environ["LD_PRELOAD"]
+            # one that ends its answer, and then never ends
+            subprocess.run([compiler, "-x", "c", "-shared", "-fPIC", "-o", t + "/never.so", "-"], check=True,
+                           input=code.replace("_exit(int)", "close(int)").replace("_exit(9)", "{ close(1); for (;;) ; }").encode())
+            os.environ["LD_PRELOAD"] = t + "/never.so"
+            with Daemon("--compile-seconds", "2") as d:
+                problem("a worker that hangs behind its answer", d.ask("POST", "/compile", GOOD, **TEXT), 504, "deadline")
+                check("nothing of it is left", until("it is killed", lambda: not d.children()), True)
             del os.environ["LD_PRELOAD"]
         else:
             print("no C compiler: a worker that fails behind its answer was not tried")

@@ -1,8 +1,8 @@
 """Jobs: accepted, told of, cancelled; equal work done once; deadlines; a queue that is fair and has an end."""
-import json, pathlib, re, sys, threading
+import json, os, pathlib, re, signal, sys, threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SLOW, TEXT, Daemon, chain, check, finish, problem, until
+from daemon import GOOD, SANITIZED, SLOW, TEXT, Daemon, chain, check, finish, problem, until
 
 LONG = chain(30000)
 TEXT_HEADER = {"Content-Type": "text/plain"}
@@ -94,6 +94,13 @@ with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
         problem("its third", small.ask("POST", "/compile?cores=3", GOOD, X_Client="one", Prefer="respond-async", **TEXT), 503, "busy")
         check("another's first", small.ask("POST", "/compile?cores=4", GOOD, X_Client="two", Prefer="respond-async", **TEXT)[0], 202)
 
+    # more equal work than jobs are kept: each takes a place
+    with Daemon("--workers", "1", "--jobs", "3", "--drain-seconds", "1") as small:
+        equal = [small.job("/compile", LONG, **TEXT) for _ in range(3)]
+        problem("a fourth equal one", small.ask("POST", "/compile", LONG, Prefer="respond-async", **TEXT), 503, "busy")
+        small.ask("DELETE", equal[0])
+        check("when one has ended there is room", small.job("/compile", LONG, **TEXT) not in equal, True)
+
     # done once
     misses = d.metric('solver_results_total{status="optimal"}')
     answers = []
@@ -129,5 +136,16 @@ with Daemon("--workers", "1", "--queue", "3", "--drain-seconds", "1") as d:
     waiter.join(30 * SLOW)
     listener.join(30 * SLOW)
     check("answers at the end", sorted(s[0] for s in stopped), [200, 503])
+
+# without a deadline work may wait longer than a worker may run: both before it are stopped, and so take all of their time
+if not SANITIZED:
+    with Daemon("--workers", "1", "--compile-seconds", str(4 * SLOW)) as d:
+        blocking = [d.job(f"/compile?cores={n}", LONG, **TEXT) for n in (1, 2)]
+        behind = d.job("/compile", GOOD, **TEXT)
+        for j in blocking:
+            d.wait(j, "running")
+            os.kill(until("its worker", d.children)[0], signal.SIGSTOP)
+            check("a worker's time", d.wait(j, "failed")["problem"]["type"], "/problems/deadline")
+        check("who waited is served", (d.wait(behind, "done", "failed")["state"], d.state(behind)["seconds"]["queued"] > 4 * SLOW), ("done", True))
 
 finish()

@@ -81,6 +81,49 @@ with tempfile.TemporaryDirectory() as t:
         check("and took no time", d.state(other)["seconds"], {"queued": 0, "running": 0})
     store = t + "/store.db"
 
+    # a full queue of two clients survives, though each had its own places
+    full_queue = ("--store", t + "/queue.db", "--workers", "1", "--queue", "6", "--client-queue", "4")
+    with Daemon(*full_queue) as d:
+        busy = d.job("/compile", chain(60000), **TEXT)
+        d.wait(busy, "running")
+        waiting = [d.job(f"/compile?cores={n}", GOOD, X_Client=f"client {n % 2}", **TEXT) for n in range(1, 7)]
+        d.process.kill()
+        d.process.wait()
+    with Daemon(*full_queue) as d:
+        d.ask("DELETE", busy)
+        check("a full queue after kill -9", [d.wait(j, "done", "failed")["state"] for j in waiting], ["done"] * 6)
+
+    # jobs that can't be read: what they need stays, for whoever mends the file
+    store = t + "/unread.db"
+    with Daemon("--store", store, "--workers", "1") as d:
+        unread = [d.job(f"/compile?cores={n}", chain(60000), **TEXT) for n in (1, 2)]
+    db = sqlite3.connect(store)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    (page_size,), (page,) = db.execute("PRAGMA page_size").fetchone(), db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'jobs'").fetchone()
+    db.close()
+    with open(store, "r+b") as f:
+        f.seek((page - 1) * page_size)
+        f.write(bytes([255]) * 16)
+    with Daemon("--store", store) as d:
+        check("their bodies stay", sorted(os.listdir(store + ".bodies")), sorted(j.split("/")[2] for j in unread))
+        check("work is answered", d.ask("POST", "/compile", GOOD, **TEXT)[0], 200)
+        check("and it says so", "can't be read to its end" in d.words(), True)
+    store = t + "/store.db"
+
+    # while the file is being written nobody else waits for it
+    with Daemon("--store", store) as d:
+        d.ask("POST", "/compile", GOOD, **TEXT)
+        other = sqlite3.connect(store, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        writer = threading.Thread(target=lambda: d.ask("POST", "/compile?cores=31", GOOD, **TEXT))
+        writer.start()
+        until("a result waits to be written", lambda: d.metric("queue_running") == 1 and not d.children())
+        check("others are answered", (d.ask("POST", "/compile", GOOD, **TEXT)[0], d.metric("queue_running")), (200, 1))
+        other.execute("COMMIT")
+        other.close()
+        writer.join()
+        check("and it was written", (d.metric("store_failed_writes_total"), d.stop()), (0, 0))
+
     # a file that can't be
     for path in ("/proc/no/store.db", t):
         run = subprocess.run([SWD, "--listen", "127.0.0.1:0", "--store", path], capture_output=True, text=True, timeout=60 * SLOW)
