@@ -385,7 +385,7 @@ static const char *unreadable(const struct cand_op *m)
     for (int i = 0; i < all->n; i++) {
       struct sw_seen seen = sw_layout__see(&all->v[i], m->op, &m->op->in[k], m->c->rule);
       enum sw_reason why = sw_layout__stick_reason(&seen);
-      if (why && why != SW_WHY_INSIDE && n++ < MOST)
+      if (why && n++ < MOST)
         sw_buf_printf(&each, "%s%s: %s", n > 1 ? "; " : "", sw_layout__label(a, &all->v[i]),
                       sw_layout__stick_words(a, why, m->op, &seen, false));
     }
