@@ -8,6 +8,7 @@
  * lower.h. In-place overloads run as their functional twins; the result is then written into the tensor, see
  * write_back(). */
 #include "compiler/lower/families.h"
+#include "compiler/lower/flow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -274,9 +275,8 @@ static void list_views(struct lower *l)
     }
 }
 
-enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct sw_graph *g, struct sw_program **out)
+void lw_begin(struct lower *l, struct sw_job *job, const struct sw_options *o, const struct sw_graph *g)
 {
-  struct lower *l = SW_NEW(job->arena, struct lower);
   l->job = job;
   l->arena = job->arena;
   l->options = o;
@@ -287,6 +287,14 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
   l->scalars.arena = l->tables.arena = l->operations.arena = job->arena;
   for (int i = 0; i < lw_n_operations; i++)
     sw_map_set_str(&l->operations, lw_operations[i].target, i);
+}
+
+enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct sw_graph *g, struct sw_program **out)
+{
+  if (o->profile == SW_PROFILE_BEST)
+    SW_TRY(lw_straighten(job, o, &g));
+  struct lower *l = SW_NEW(job->arena, struct lower);
+  lw_begin(l, job, o, g);
   SW_TRY(lw_analyse(l));
   l->tensors = SW_NEW_N(job->arena, struct tensor, g->values.n);
   for (int v = 0; v < g->values.n; v++)

@@ -266,6 +266,7 @@ bool lw_broadcast(int n, const struct tensor *in, int *rank, int64_t size[SW_MAX
 /* Calls fn for every value among arguments, those in lists included. */
 void lw_each_value(const struct sw_arg *args, int n, void (*fn)(void *ctx, int value), void *ctx);
 /* Fills in l->values: aliases, constants, liveness. */
+void lw_begin(struct lower *l, struct sw_job *job, const struct sw_options *o, const struct sw_graph *g);
 enum sw_rc lw_analyse(struct lower *l);
 bool lw_node_writes(const struct lower *l, int node);
 /* Whether the node at work makes that result anew, by its schema: no view of an argument. */

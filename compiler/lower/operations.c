@@ -13,7 +13,8 @@
 #define REFUSED LW_REFUSED
 #define NO_FUNCTION "the device has no such function"
 #define DATA_DEPENDENT "shapes and numbers that depend on data are known at run time only: give the result a fixed size, or a mask"
-#define CONTROL_FLOW "control flow on data: compute both sides and choose with where, or compile the parts one by one"
+#define CONTROL_FLOW "profile best: both sides and a choice, or the side of a constant predicate"
+#define LOOPS "profile best: copies of the body, where constants alone say how often it turns"
 #define INDEX_OP "the device gathers whole rows only"
 
 const struct lw_operation lw_operations[] = {
@@ -611,8 +612,8 @@ const struct lw_operation lw_operations[] = {
     {"aten._unique2.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},
     {"aten.item.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},
     {"aten._local_scalar_dense.default", REFUSED, lw_op_refuse, 0, "", DATA_DEPENDENT, false},
-    {"higher_order.cond", REFUSED, lw_op_refuse, 0, "", CONTROL_FLOW, false},
-    {"higher_order.while_loop", REFUSED, lw_op_refuse, 0, "", CONTROL_FLOW, false},
+    {"higher_order.cond", DECOMPOSED, lw_op_refuse, 0, "where3 ..", CONTROL_FLOW, false},
+    {"higher_order.while_loop", DECOMPOSED, lw_op_refuse, 0, "..", LOOPS, false},
 };
 
 const int lw_n_operations = sizeof lw_operations / sizeof lw_operations[0];

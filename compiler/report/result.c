@@ -261,7 +261,7 @@ static void write_ops(struct sw_jw *w, const struct sw_report *r)
     sw_jw_key(w, "nodes");
     sw_jw_array(w);
     for (int k = 0; k < op->nodes.n; k++)
-      sw_jw_str(w, r->graph->nodes.v[op->nodes.v[k]].name);
+      sw_jw_str(w, r->program->graph->nodes.v[op->nodes.v[k]].name);
     sw_jw_end_array(w);
     sw_jw_kstr(w, "source", op->source);
     sw_jw_key(w, "reads");
