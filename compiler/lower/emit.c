@@ -300,6 +300,9 @@ struct tensor lw_where(struct lower *l, struct tensor c, struct tensor a, struct
 /* Reference: ops.md 4.1; an absent bound is the largest fp16 number. */
 struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high)
 {
+  if (isnan(low) || isnan(high))
+    return lw_refuse(l, "leave the bound out", "a bound that is NaN");
+  low = low > high ? high : low; /* as PyTorch: min(max(x, low), high); the card looks at the lower bound first */
   int before = l->program->ops.n;
   struct tensor y = lw_unary(l, SW_OP_CLIP, x);
   if (l->program->ops.n > before) {
