@@ -283,7 +283,8 @@ static bool is_comparison(enum sw_device_op op)
 struct tensor lw_binary(struct lower *l, enum sw_device_op op, struct tensor a, struct tensor b)
 {
   struct tensor in[] = {a, b};
-  return lw_pointwise(l, op, is_comparison(op) ? SW_BOOL : a.dtype, 2, in);
+  enum sw_dtype dtype = a.dtype == SW_BOOL ? b.dtype : a.dtype; /* a bool may stand for 0 and 1 among numbers */
+  return lw_pointwise(l, op, is_comparison(op) ? SW_BOOL : dtype, 2, in);
 }
 
 struct tensor lw_binary_number(struct lower *l, enum sw_device_op op, struct tensor x, double number)

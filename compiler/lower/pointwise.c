@@ -291,7 +291,7 @@ static struct tensor scaled(struct lower *l, struct tensor y, double alpha)
 {
   if (alpha == 1 || !lw_known(y))
     return y;
-  return lw_binary(l, SW_OP_MUL, y, lw_spread(l, lw_scalar(l, alpha, y.dtype), y));
+  return lw_binary(l, SW_OP_MUL, y, lw_spread(l, lw_scalar(l, alpha, lw_lanes(l, y)), y));
 }
 
 /* The reference's integers (ops.md 1.6): to float32 on the host, the op on the device, back on the host. */

@@ -376,4 +376,20 @@ CASES = [
          %x : f16[4096] = input
          %y : f16[4096] = aten.flip.default(%x, [0])
          return %y""", status="optimal|feasible"),
+    Case("SW-51", "twice a bool is 2", """
+         %x : f16[4,64] = input
+         %b : bool[4,64] = input
+         %y : f16[4,64] = aten.add.Tensor(%x, %b, alpha=2)
+         return %y""", status="optimal"),
+    Case("SW-51", "so it is in float32, and subtracted", """
+         %x : f32[4,64] = input
+         %b : bool[4,64] = input
+         %y : f32[4,64] = aten.sub.Tensor(%x, %b, alpha=3)
+         return %y""", status="optimal|feasible"),
+    Case("SW-51", "and among products", """
+         %x : f16[4,64] = input
+         %b : bool[4,64] = input
+         %y : f16[4,64] = aten.addcmul.default(%x, %b, %x, value=3)
+         %z : f16[4,64] = aten.lerp.Scalar(%y, %x, 0.25)
+         return %z""", status="optimal|feasible"),
 ]
