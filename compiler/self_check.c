@@ -75,7 +75,7 @@ enum sw_rc sw_self_check(struct sw_job *job, const struct sw_options *o, const s
     return SW_OK;
   }
   if (o->verify == SW_VERIFY_AUTO && out->work > SW_VERIFY_AUTO_WORK) {
-    out->why = sw_arena_printf(job->arena, "%" PRId64 " loop iterations and elements are more than the %d that auto executes",
+    out->why = sw_arena_printf(job->arena, "%" PRId64 " loop iterations and elements are more than the %d that auto executes; --verify always executes it",
                                out->work, SW_VERIFY_AUTO_WORK);
     return SW_OK;
   }

@@ -44,6 +44,6 @@ struct sw_body *sw_body_again(const struct sw_body *b);
 bool sw_body_save(const struct sw_body *b, const char *path);
 /* The same with its digest behind it, and back again; NULL when the file is not there or not whole. */
 bool sw_body_keep(const struct sw_body *b, const char *path);
-struct sw_body *sw_body_load(const char *path, size_t most);
+struct sw_body *sw_body_load(const char *path); /* of any size: it was accepted once */
 
 #endif

@@ -19,9 +19,7 @@ enum MHD_Result sw_get_job(struct sw_request *q)
 
 enum MHD_Result sw_delete_job(struct sw_request *q)
 {
-  if (sw_jobs_cancel(q->server->jobs, q->in_path[0]) < 0)
-    return no_job(q);
-  return sw_get_job(q);
+  return sw_jobs_cancel(q->server->jobs, q->in_path[0]) ? sw_get_job(q) : no_job(q);
 }
 
 /* -- events -- */
@@ -68,8 +66,7 @@ static void close_stream(void *ctx)
   free(s);
 }
 
-bool sw_send_events(struct sw_request *q, bool (*listen)(void *keeper, const char *id, struct sw_listener *), void *keeper,
-                    enum MHD_Result *answered)
+bool sw_send_events(struct sw_request *q, struct sw_records *of, enum MHD_Result *answered)
 {
   *answered = MHD_NO;
   struct stream *s = calloc(1, sizeof *s);
@@ -77,7 +74,7 @@ bool sw_send_events(struct sw_request *q, bool (*listen)(void *keeper, const cha
     return true;
   s->connection = q->connection;
   s->listener = (struct sw_listener){.park = park, .wake = wake, .ctx = s};
-  if (!listen(keeper, q->in_path[0], &s->listener)) {
+  if (!sw_records_listen(of, q->in_path[0], &s->listener)) {
     free(s);
     return false;
   }
@@ -96,5 +93,5 @@ bool sw_send_events(struct sw_request *q, bool (*listen)(void *keeper, const cha
 enum MHD_Result sw_get_job_events(struct sw_request *q)
 {
   enum MHD_Result answered;
-  return sw_send_events(q, sw_jobs_listen, q->server->jobs, &answered) ? answered : no_job(q);
+  return sw_send_events(q, sw_jobs_records(q->server->jobs), &answered) ? answered : no_job(q);
 }

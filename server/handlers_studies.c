@@ -78,7 +78,7 @@ enum MHD_Result sw_delete_study(struct sw_request *q)
 enum MHD_Result sw_get_study_events(struct sw_request *q)
 {
   enum MHD_Result answered;
-  return sw_send_events(q, sw_studies_listen, q->server->studies, &answered) ? answered : no_study(q);
+  return sw_send_events(q, sw_studies_records(q->server->studies), &answered) ? answered : no_study(q);
 }
 
 static enum MHD_Result send_table(struct sw_request *q, enum sw_studies_table which, const char *type)

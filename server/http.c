@@ -244,8 +244,8 @@ static void *watch(void *p)
   while (!atomic_load(&s->ended)) {
     nanosleep(&(struct timespec){0, 100000000}, NULL);
     sw_queue_tick(s->queue);
-    sw_jobs_tick(s->jobs);
-    sw_studies_tick(s->studies);
+    sw_records_tick(sw_jobs_records(s->jobs));
+    sw_records_tick(sw_studies_records(s->studies));
     sw_connections_tick(s->connections);
     sw_systemd_alive(sw_now());
   }
@@ -304,7 +304,7 @@ static bool make_parts(struct sw_server *s, const char *store)
 static bool needs_body(void *ctx, const char *id)
 {
   struct sw_server *s = ctx;
-  return sw_jobs_need_body(s->jobs, id) || sw_studies_need_body(s->studies, id);
+  return sw_records_need_body(sw_jobs_records(s->jobs), id) || sw_records_need_body(sw_studies_records(s->studies), id);
 }
 
 struct sw_server *sw_server_start(const struct sw_server_settings *settings)
@@ -393,7 +393,7 @@ void sw_server_stop(struct sw_server *s)
   if (s->is_watched)
     pthread_join(s->watchdog, NULL);
   if (s->jobs)
-    sw_jobs_hush(s->jobs);
+    sw_records_end_events(sw_jobs_records(s->jobs));
   if (s->studies)
     sw_studies_hush(s->studies);
   sw_queue_halt(s->queue); /* every waiting request is answered and its connection resumed */

@@ -98,9 +98,8 @@ enum MHD_Result sw_send_problem(struct sw_request *q, unsigned status, const cha
                                 const char *errors);
 /* The problem that work came to. */
 enum MHD_Result sw_send_outcome(struct sw_request *q);
-/* The events of what {id} names; false when the keeper knows none of that name. */
-bool sw_send_events(struct sw_request *q, bool (*listen)(void *keeper, const char *id, struct sw_listener *), void *keeper,
-                    enum MHD_Result *answered);
+/* The events of what {id} names; false when none of the records has that name. */
+bool sw_send_events(struct sw_request *q, struct sw_records *of, enum MHD_Result *answered);
 enum MHD_Result sw_send_result(struct sw_request *q, struct sw_result *r, const char *path, bool created);
 
 /* -- waiting: the handler is called again when is_done or has_gone -- */

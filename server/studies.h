@@ -1,7 +1,6 @@
 /* Studies over HTTP: graphs x profiles x solvers x options. Each run is the work of a POST /compile, with the same queue,
- * workers and store; a study adds who is next, a row a run, and the tables. Thread-safe.
- *
- *   queued -> running -> done | failed        cancelled: by its owner
+ * workers and store; a study adds who is next, a row a run, and the tables. Its events are
+ * `state`, and `runs` with how many of how many are done. Thread-safe.
  *
  * A study is read before it is accepted, so who posts a wrong one hears of it at once. With a store, an accepted study and its
  * rows survive the daemon: the next one does what is missing. */
@@ -9,19 +8,19 @@
 #define SW_SERVER_STUDIES_H
 
 #include "base/buf.h"
-#include "server/events.h"
-#include "server/jobs.h"
 #include "server/metrics.h"
+#include "server/queue.h"
+#include "server/records.h"
 
 struct sw_studies;
 struct sw_studies *sw_studies_new(const struct sw_limits *limits, struct sw_queue *queue, struct sw_store *store,
                                   struct sw_disk *disk, struct sw_metrics *metrics);
+/* For their events, and for who needs which body. */
+struct sw_records *sw_studies_records(struct sw_studies *ss);
 /* After sw_queue_halt. */
 void sw_studies_free(struct sw_studies *ss);
 /* Takes up the studies that had not ended when the last daemon did; how many. */
 int sw_studies_resume(struct sw_studies *ss);
-/* Whether the body of that name in the store is of a study that has not ended. */
-bool sw_studies_need_body(struct sw_studies *ss, const char *id);
 /* Whether it is a study's own work, whose result is for nobody else. */
 bool sw_studies_owns(const struct sw_task *t);
 
@@ -51,10 +50,6 @@ enum sw_studies_rc { SW_STUDIES_OK, SW_STUDIES_NONE, SW_STUDIES_NOT_DONE, SW_STU
 enum sw_studies_rc sw_studies_table(struct sw_studies *ss, const char *id, enum sw_studies_table which, char **text,
                                     size_t *len);
 
-/* -- events: `state`, and `runs` with how many of how many are done -- */
-
-bool sw_studies_listen(void *studies, const char *id, struct sw_listener *l);
-void sw_studies_tick(struct sw_studies *ss);
 /* From here on nobody waits for anything: event streams end, no study is accepted. */
 void sw_studies_hush(struct sw_studies *ss);
 

@@ -16,27 +16,20 @@ struct sw_study_work {
   struct sw_study_work *next; /* of the study's, then of the inbox */
 };
 
-/* How a study stands. Its texts are set once and live as long as the study. */
-struct sw_study_standing {
-  char *name; /* of the spec, once it was read */
-  enum sw_job_state state;
-  unsigned status; /* of a failure, as are the next three */
-  char *slug, *detail, *errors;
+/* How far a study is. */
+struct sw_study_progress {
+  char *name; /* of the spec, once it was read; set once */
   int n_runs, n_done, n_compiled;
 };
 
 struct sw_study_record {
+  struct sw_record r; /* hidden until it is accepted */
   struct sw_studies *all;
-  char id[SW_JOB_ID_LEN + 1];
   /* guarded by the lock of the studies */
-  struct sw_study_record *newer, *older;
-  struct sw_study_standing is;
+  struct sw_study_progress is;
   int starts;
   char *tables[SW_STUDY_N_TABLES]; /* without a store */
   size_t table_lens[SW_STUDY_N_TABLES];
-  struct sw_events events;
-  int users; /* calls in progress; not dropped while there are any, or listeners */
-  bool is_accepted;
   struct sw_study_asker *asker; /* until he was told */
   struct sw_study_work *flying; /* in the queue */
   int n_flying;                 /* the same, and those in the inbox */
@@ -50,33 +43,32 @@ struct sw_study_record {
 };
 
 struct sw_studies {
-  const struct sw_limits *limits;
+  struct sw_records records;
   struct sw_queue *queue;
   struct sw_store *store;
-  struct sw_disk *disk;
   struct sw_metrics *metrics;
-  pthread_mutex_t lock; /* no other one of ours is taken with it held */
   pthread_cond_t some;
-  struct sw_study_record *newest, *oldest;
-  long n;
   struct sw_study_work *inbox; /* work that has ended */
   bool is_closed, stop;        /* no study is accepted any more; the thread ends */
   double pause;                /* of the thread: until then the queue is left alone */
   pthread_t thread;
   bool has_thread;
-  bool is_partial; /* the store has some that could not be read: their bodies stay */
 };
 
 extern const char *const sw_study_table_names[SW_STUDY_N_TABLES]; /* "study.csv", ... */
 
-static inline bool sw_study_ended(const struct sw_study_record *s)
+static inline struct sw_study_record *sw_study_of(struct sw_record *r)
 {
-  return s->is.state >= SW_JOB_DONE;
+  return (struct sw_study_record *)(void *)r;
+}
+
+static inline bool sw_study_accepted(const struct sw_study_record *s)
+{
+  return !s->r.is_hidden;
 }
 
 /* -- with the lock held -- */
 
-void sw_study_set_state(struct sw_study_record *s, enum sw_job_state state);
 /* A `runs` event, when the percentage has changed by one at least. */
 void sw_study_tell_runs(struct sw_study_record *s, int n_before);
 
@@ -84,7 +76,6 @@ void sw_study_tell_runs(struct sw_study_record *s, int n_before);
 
 /* Writes the head down, where there is a disk. */
 bool sw_study_keep(struct sw_study_record *s);
-void sw_study_drop_body(struct sw_study_record *s);
 /* Ends the study with a problem (strings are copied), unless it has ended. One that was not accepted yet is refused with it. */
 void sw_study_fail(struct sw_study_record *s, unsigned status, const char *slug, const char *detail, const char *errors);
 void sw_study_too_large(struct sw_study_record *s);

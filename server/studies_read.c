@@ -100,7 +100,7 @@ static void take_spec(void *ctx)
   struct sw_files files = {0};
   for (size_t i = 1; i < st->result->n_files; i++)
     sw_files_add(&st->job, &files, st->result->files[i].path, st->result->files[i].bytes, st->result->files[i].len);
-  const struct sw_study_source source = {"", &files, s->all->limits->study_runs};
+  const struct sw_study_source source = {"", &files, s->all->records.limits->study_runs};
   if (!st->result->n_files || sw_study_read(&st->job, st->result->files[0].bytes, st->result->files[0].len, &source, &s->spec) != SW_OK)
     return;
   sw_arena_defer(s->arena, free_bodies, s);
@@ -121,8 +121,8 @@ static void take_spec(void *ctx)
   }
   sw_arena_free(scratch);
   st->ok = true;
-  if (s->all->disk)
-    sw_disk_study_parts(s->all->disk, s->id, take_row, st);
+  if (s->all->records.disk)
+    sw_disk_study_parts(s->all->records.disk, s->r.id, take_row, st);
 }
 
 static void fail_with(struct sw_study_record *s, struct sw_job *job)
@@ -144,7 +144,7 @@ static void count_runs(struct sw_study_record *s)
     compiled += r->done && r->row.has_plan;
   }
   char *name = strdup(s->spec->name);
-  pthread_mutex_lock(&ss->lock);
+  pthread_mutex_lock(&ss->records.lock);
   if (!s->is.name) {
     s->is.name = name;
     name = NULL;
@@ -152,21 +152,21 @@ static void count_runs(struct sw_study_record *s)
   s->is.n_runs = s->spec->runs.n;
   s->is.n_done = done;
   s->is.n_compiled = compiled;
-  pthread_mutex_unlock(&ss->lock);
+  pthread_mutex_unlock(&ss->records.lock);
   free(name);
 }
 
 static void begin_running(struct sw_study_record *s)
 {
   struct sw_studies *ss = s->all;
-  pthread_mutex_lock(&ss->lock);
-  bool runs = !sw_study_ended(s);
+  pthread_mutex_lock(&ss->records.lock);
+  bool runs = !sw_record_ended(&s->r);
   if (runs) {
-    sw_study_set_state(s, SW_JOB_RUNNING);
+    sw_record_set_state(&s->r, SW_JOB_RUNNING);
     sw_study_tell_runs(s, -1);
   }
-  pthread_mutex_unlock(&ss->lock);
-  if (runs && s->is_accepted)
+  pthread_mutex_unlock(&ss->records.lock);
+  if (runs && sw_study_accepted(s))
     sw_study_keep(s);
 }
 
@@ -176,7 +176,7 @@ void sw_study_take_reading(struct sw_study_record *s, const struct sw_outcome *o
     sw_study_fail(s, o->status, o->slug ? o->slug : "internal", o->detail ? o->detail : "", o->errors);
     return;
   }
-  size_t most = (size_t)s->all->limits->study_mb << 20;
+  size_t most = (size_t)s->all->records.limits->study_mb << 20;
   s->arena = o->result->bytes > most ? NULL : sw_arena_new(NULL, most);
   struct sw_study_step st = {.s = s, .job = {.arena = s->arena}, .result = o->result};
   bool has_room = s->arena && sw_arena_run(s->arena, take_spec, &st);

@@ -26,7 +26,7 @@ static void on_done(struct sw_waiter *waiter, const struct sw_outcome *o)
   struct sw_study_work *w = (struct sw_study_work *)(void *)((char *)waiter - offsetof(struct sw_study_work, waiter));
   struct sw_studies *ss = w->study->all;
   sw_outcome_copy(&w->outcome, o);
-  pthread_mutex_lock(&ss->lock);
+  pthread_mutex_lock(&ss->records.lock);
   struct sw_study_work **at = &w->study->flying;
   while (*at != w)
     at = &(*at)->next;
@@ -34,7 +34,7 @@ static void on_done(struct sw_waiter *waiter, const struct sw_outcome *o)
   w->next = ss->inbox;
   ss->inbox = w;
   pthread_cond_signal(&ss->some);
-  pthread_mutex_unlock(&ss->lock);
+  pthread_mutex_unlock(&ss->records.lock);
 }
 
 static void free_work(struct sw_study_work *w)
@@ -52,20 +52,20 @@ bool sw_study_fly(struct sw_study_record *s, struct sw_task *t, int run)
     return false;
   }
   *w = (struct sw_study_work){.study = s, .run = run, .waiter = {.done = on_done, .deadline = SW_NO_DEADLINE}};
-  pthread_mutex_lock(&ss->lock);
+  pthread_mutex_lock(&ss->records.lock);
   w->next = s->flying;
   s->flying = w;
   s->n_flying++;
-  pthread_mutex_unlock(&ss->lock);
+  pthread_mutex_unlock(&ss->records.lock);
   char client[64];
-  snprintf(client, sizeof client, "study %s", s->id);
+  snprintf(client, sizeof client, "study %s", s->r.id);
   if (sw_queue_join(ss->queue, t, client, &w->waiter))
     return true;
   sw_task_clear(t);
-  pthread_mutex_lock(&ss->lock);
+  pthread_mutex_lock(&ss->records.lock);
   s->flying = w->next; /* only this thread adds, so w is still the first */
   s->n_flying--;
-  pthread_mutex_unlock(&ss->lock);
+  pthread_mutex_unlock(&ss->records.lock);
   free(w);
   return false;
 }
@@ -100,7 +100,7 @@ static void keep_row(void *ctx)
   struct sw_buf text = {.arena = st->job.arena};
   sw_study_row_text(&st->s->spec->runs.v[st->run], &text);
   const char *name = sw_arena_printf(st->job.arena, "run/%d", st->run);
-  sw_disk_study_part(st->s->all->disk, st->s->id, &(struct sw_disk_part){name, text.p, text.n});
+  sw_disk_study_part(st->s->all->records.disk, st->s->r.id, &(struct sw_disk_part){name, text.p, text.n});
 }
 
 /* The run has a row: it is written down, counted and told. */
@@ -108,16 +108,16 @@ static void row_is_there(struct sw_study_record *s, int run)
 {
   struct sw_studies *ss = s->all;
   struct sw_study_step st = {.s = s, .run = run, .job = {.arena = sw_arena_new(NULL, STEP_MB << 20)}};
-  if (ss->disk && st.job.arena)
+  if (ss->records.disk && st.job.arena)
     sw_arena_run(st.job.arena, keep_row, &st); /* one that can't be kept is done again after a restart */
   sw_arena_free(st.job.arena);
-  pthread_mutex_lock(&ss->lock);
+  pthread_mutex_lock(&ss->records.lock);
   s->is.n_done++;
   s->is.n_compiled += s->spec->runs.v[run].row.has_plan;
   s->starts = 0;
-  if (!sw_study_ended(s))
+  if (!sw_record_ended(&s->r))
     sw_study_tell_runs(s, s->is.n_done - 1);
-  pthread_mutex_unlock(&ss->lock);
+  pthread_mutex_unlock(&ss->records.lock);
 }
 
 static void take_result(struct sw_study_record *s, int run, struct sw_result *result)
@@ -196,9 +196,9 @@ static void make_tables(void *ctx)
   sw_study_summary(&st->job, s->spec, &b[SW_STUDY_MARKDOWN]);
   for (int i = 0; i < SW_STUDY_N_TABLES; i++)
     parts[i] = (struct sw_disk_part){sw_study_table_names[i], b[i].p, b[i].n};
-  const struct sw_disk_study head = {.id = s->id, .state = "done", .name = s->is.name, .runs = s->is.n_runs,
+  const struct sw_disk_study head = {.id = s->r.id, .state = "done", .name = s->is.name, .runs = s->is.n_runs,
                                      .done = s->is.n_done, .compiled = s->is.n_compiled}; /* only this thread sets them */
-  bool is_kept = ss->disk && sw_disk_study_end(ss->disk, &head, parts, SW_STUDY_N_TABLES);
+  bool is_kept = ss->records.disk && sw_disk_study_end(ss->records.disk, &head, parts, SW_STUDY_N_TABLES);
   st->ok = true;
   for (int i = 0; i < SW_STUDY_N_TABLES && !is_kept; i++) { /* then they are there until the daemon ends */
     s->tables[i] = malloc(b[i].n + 1);
@@ -216,13 +216,13 @@ static void finish(struct sw_study_record *s)
     sw_study_too_large(s);
     return;
   }
-  pthread_mutex_lock(&s->all->lock);
-  bool is_first = !sw_study_ended(s);
+  pthread_mutex_lock(&s->all->records.lock);
+  bool is_first = !sw_record_ended(&s->r);
   if (is_first)
-    sw_study_set_state(s, SW_JOB_DONE);
-  pthread_mutex_unlock(&s->all->lock);
+    sw_record_set_state(&s->r, SW_JOB_DONE);
+  pthread_mutex_unlock(&s->all->records.lock);
   if (is_first)
-    sw_study_drop_body(s);
+    sw_record_drop_body(&s->r);
   else
     sw_study_keep(s); /* it was cancelled meanwhile */
 }
@@ -231,12 +231,12 @@ static void finish(struct sw_study_record *s)
 static void leave_queue(struct sw_study_record *s)
 {
   struct sw_studies *ss = s->all;
-  pthread_mutex_lock(&ss->lock);
+  pthread_mutex_lock(&ss->records.lock);
   struct sw_study_work *list = NULL, *w;
   while ((w = s->flying)) {
-    pthread_mutex_unlock(&ss->lock);
+    pthread_mutex_unlock(&ss->records.lock);
     bool mine = sw_queue_leave(ss->queue, &w->waiter); /* false: on_done moves it to the inbox */
-    pthread_mutex_lock(&ss->lock);
+    pthread_mutex_lock(&ss->records.lock);
     if (!mine)
       break;
     s->flying = w->next;
@@ -244,7 +244,7 @@ static void leave_queue(struct sw_study_record *s)
     w->next = list;
     list = w;
   }
-  pthread_mutex_unlock(&ss->lock);
+  pthread_mutex_unlock(&ss->records.lock);
   while ((w = list)) {
     list = w->next;
     free_work(w);
@@ -255,11 +255,11 @@ static void let_go(struct sw_study_record *s)
 {
   sw_arena_free(s->arena); /* and the bodies of the graphs */
   sw_body_free(s->body);
-  pthread_mutex_lock(&s->all->lock);
+  pthread_mutex_lock(&s->all->records.lock);
   s->arena = NULL;
   s->spec = NULL;
   s->body = NULL;
-  pthread_mutex_unlock(&s->all->lock);
+  pthread_mutex_unlock(&s->all->records.lock);
 }
 
 /* -- the loop -- */
@@ -269,11 +269,11 @@ static void take_work(struct sw_study_work *w)
 {
   struct sw_study_record *s = w->study;
   struct sw_studies *ss = s->all;
-  pthread_mutex_lock(&ss->lock);
+  pthread_mutex_lock(&ss->records.lock);
   s->n_flying--;
-  bool counts = !sw_study_ended(s);
-  pthread_mutex_unlock(&ss->lock);
-  bool again = counts && s->is_accepted && !w->outcome.result && w->outcome.status == BUSY; /* no property of the work */
+  bool counts = !sw_record_ended(&s->r);
+  pthread_mutex_unlock(&ss->records.lock);
+  bool again = counts && sw_study_accepted(s) && !w->outcome.result && w->outcome.status == BUSY; /* no property of the work */
   if (again)
     ss->pause = sw_now() + 1e-3 * PAUSE_MS;
   if (again && w->run >= 0) {
@@ -296,17 +296,17 @@ enum action { NOTHING, READ, RUN, FINISH, LEAVE, LET_GO };
 static enum action next_action(struct sw_study_record *s, double now)
 {
   const struct sw_studies *ss = s->all;
-  if (s->users && !s->body && !s->arena)
+  if (s->r.users && !s->body && !s->arena)
     return NOTHING; /* being taken up, or nothing but a record */
-  if (sw_study_ended(s))
+  if (sw_record_ended(&s->r))
     return s->flying ? LEAVE : !s->n_flying && (s->arena || s->body) ? LET_GO : NOTHING;
-  if (!s->body || (s->is_accepted && now < ss->pause))
+  if (!s->body || (sw_study_accepted(s) && now < ss->pause))
     return NOTHING;
   if (!s->spec)
     return s->n_flying ? NOTHING : READ;
   if (s->is.n_done == s->is.n_runs)
     return FINISH;
-  int most = ss->limits->workers > 1 ? (int)ss->limits->workers - 1 : 1;
+  int most = ss->records.limits->workers > 1 ? (int)ss->records.limits->workers - 1 : 1;
   while (s->next < s->is.n_runs && s->is_begun[s->next])
     s->next++;
   return s->n_flying < most && s->next < s->is.n_runs ? RUN : NOTHING;
@@ -315,7 +315,7 @@ static enum action next_action(struct sw_study_record *s, double now)
 /* Who waits for his study to be accepted waits no longer than for a place in the queue. */
 static bool refuse(struct sw_study_record *s)
 {
-  if (s->is_accepted)
+  if (sw_study_accepted(s))
     return false;
   sw_metrics_count(s->all->metrics, SW_METRIC_queue_refusals);
   sw_study_fail(s, 503, "busy", "as many requests are waiting as may wait", NULL);
@@ -342,38 +342,39 @@ static void wait_locked(struct sw_studies *ss, double now)
   double until = ss->pause > now ? ss->pause : now + 1;
   struct timespec t = {.tv_sec = (time_t)until};
   t.tv_nsec = (long)((until - (double)t.tv_sec) * 1e9);
-  pthread_cond_timedwait(&ss->some, &ss->lock, &t);
+  pthread_cond_timedwait(&ss->some, &ss->records.lock, &t);
 }
 
 /* Every study in turn does one step; when none has one to do, the thread waits. */
 void *sw_studies_serve(void *p)
 {
   struct sw_studies *ss = p;
-  pthread_mutex_lock(&ss->lock);
+  pthread_mutex_lock(&ss->records.lock);
   while (!ss->stop) {
     struct sw_study_work *w = ss->inbox;
     if (w) {
       ss->inbox = w->next;
-      pthread_mutex_unlock(&ss->lock);
+      pthread_mutex_unlock(&ss->records.lock);
       take_work(w);
-      pthread_mutex_lock(&ss->lock);
+      pthread_mutex_lock(&ss->records.lock);
       continue;
     }
     bool acted = false;
-    for (struct sw_study_record *s = ss->oldest; s && !ss->inbox && !ss->stop; s = s->newer) { /* only we take one away */
+    for (struct sw_record *r = ss->records.oldest; r && !ss->inbox && !ss->stop; r = r->newer) { /* only we take one away */
+      struct sw_study_record *s = sw_study_of(r);
       enum action what = next_action(s, sw_now());
       if (what == NOTHING)
         continue;
-      pthread_mutex_unlock(&ss->lock);
+      pthread_mutex_unlock(&ss->records.lock);
       act(s, what);
-      pthread_mutex_lock(&ss->lock);
+      pthread_mutex_lock(&ss->records.lock);
       acted = true;
     }
     if (acted || ss->inbox)
       continue;
-    pthread_mutex_unlock(&ss->lock);
+    pthread_mutex_unlock(&ss->records.lock);
     sw_studies_drop_old(ss);
-    pthread_mutex_lock(&ss->lock);
+    pthread_mutex_lock(&ss->records.lock);
     if (!ss->inbox && !ss->stop)
       wait_locked(ss, sw_now());
   }
@@ -384,9 +385,9 @@ void *sw_studies_serve(void *p)
     free_work(w);
   }
   ss->inbox = NULL;
-  struct sw_study_record *s = ss->oldest;
-  pthread_mutex_unlock(&ss->lock);
-  for (; s; s = s->newer)
-    let_go(s);
+  struct sw_record *r = ss->records.oldest;
+  pthread_mutex_unlock(&ss->records.lock);
+  for (; r; r = r->newer)
+    let_go(sw_study_of(r));
   return NULL;
 }

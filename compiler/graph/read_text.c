@@ -258,8 +258,8 @@ static bool definition(struct sw_text *t, const char *label)
   for (size_t i = 0; i < sizeof input_words / sizeof input_words[0]; i++)
     if (sw_text__at(t, input_words[i].word)) {
       t->s += strlen(input_words[i].word);
-      if (results.n != 1)
-        return sw_text__fail(t, "one name a line for inputs");
+      if (results.n != 1 || results.v[0] < 0)
+        return sw_text__fail(t, "an input has one name, %%name");
       return input(t, input_words[i].kind, results.v[0]);
     }
   return node(t, label, results.v, results.n);

@@ -96,10 +96,13 @@ static void check_operands(const struct check *c, const struct sw_node *n)
               n);
 }
 
-/* One result a return type; only a Tensor[] has as many as it likes. */
+/* One result a return type; only a Tensor[] has as many as it likes. The first is defined: no operator that we know does
+ * without, and later passes look at it; further ones may be missing. */
 static void check_results(const struct check *c, const struct sw_node *n)
 {
   const struct sw_schema *s = n->schema;
+  if (s && n->n_results && n->results[0] < 0)
+    at_node(sw_fault(c->job, SW_INVALID, "%s: the first result of %s has no name; name it, read or not", n->name, n->target), n);
   if (!s || (s->n_returns == 1 && strstr(s->returns[0], "[]")) || s->n_returns == n->n_results)
     return;
   at_node(sw_fault(c->job, SW_INVALID, "%s: %s has %d results, %d expected", n->name, n->target, n->n_results,

@@ -385,12 +385,12 @@ static const char *unreadable(const struct cand_op *m)
     for (int i = 0; i < all->n; i++) {
       struct sw_seen seen = sw_layout__see(&all->v[i], m->op, &m->op->in[k], m->c->rule);
       enum sw_reason why = sw_layout__stick_reason(&seen);
-      if (why && why != SW_WHY_INSIDE && n++ < MOST)
-        sw_buf_printf(&each, "%s%s: %s", n > 1 ? "; " : "", sw_layout__label(a, &all->v[i]),
-                      sw_layout__stick_words(a, why, m->op, &seen, false));
+      if (why && n++ < MOST)
+        sw_buf_printf(&each, "%s%s (%s)", n > 1 ? "; " : "", sw_layout__stick_words(a, why, m->op, &seen, false),
+                      sw_layout__label(a, &all->v[i]));
     }
     if (n && n == all->n)
-      return sw_arena_printf(a, "; all %d candidates of operand %d, %s, unreadable: %s%s", n, k, cand_operand(m, k)->name,
+      return sw_arena_printf(a, "; all %d candidates of operand %d (%s) unreadable: %s%s", n, k, cand_operand(m, k)->name,
                              sw_buf_text(&each), n > MOST ? "; .." : "");
   }
   return "";

@@ -62,7 +62,7 @@ static void copy_row_numbers(struct sw_choosing *c, int op_i, int input)
   struct sw_outcome o = sw_layout__outcome(c, &copy, 0, c->p->storages.v[x->storage].layout, &seen, to, &out);
   if (o.kind != SW_FREE) {
     struct sw_fault *f = sw_fault(c->job, SW_UNSUPPORTED, "row numbers %s can't be copied into sticks of their own: %s", name,
-                                  sw_layout__why(c, &copy, 0, s->layout, to, &o));
+                                  sw_layout__why(c, &copy, 0, c->p->storages.v[x->storage].layout, to, &o));
     f->tensor = name;
     f->source = op->source;
     f->advice = "make the row numbers contiguous before the program, as an input of their own";

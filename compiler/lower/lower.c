@@ -261,6 +261,20 @@ static void run_node(struct lower *l, int node)
     }
 }
 
+/* Results of nodes that have no storage of their own name. */
+static void list_views(struct lower *l)
+{
+  for (int i = 0; i < l->graph->nodes.n; i++)
+    for (int r = 0; r < l->graph->nodes.v[i].n_results; r++) {
+      int value = l->graph->nodes.v[i].results[r], storage = value < 0 ? LW_LATER : l->tensors[value].storage;
+      if (storage < 0)
+        continue;
+      const char *name = l->graph->values.v[value].name, *of = l->program->storages.v[storage].name;
+      if (strcmp(name, of) != 0)
+        *SW_PUSH(l->job->arena, &l->program->views) = (struct sw_named_view){name, of};
+    }
+}
+
 void lw_begin(struct lower *l, struct sw_job *job, const struct sw_options *o, const struct sw_graph *g)
 {
   l->job = job;
@@ -299,6 +313,7 @@ enum sw_rc sw_lower(struct sw_job *job, const struct sw_options *o, const struct
   lw_outputs(l);
   if (job->faults.n > faults)
     return job->worst;
+  list_views(l);
   lw_finish(l);
   sw_eval_forget(l->eval); /* constants that are left are storages now */
   if (job->faults.n > faults)

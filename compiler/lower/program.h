@@ -220,6 +220,11 @@ struct sw_program_output {
   const char *mutates;   /* name of the input or buffer whose new value this is, or NULL */
 };
 
+/* A value of the graph that is a view: ops read the storage under it. */
+struct sw_named_view {
+  const char *name, *of;
+};
+
 struct sw_program {
   const struct sw_graph *graph;
   SW_VEC(struct sw_storage) storages;
@@ -227,6 +232,7 @@ struct sw_program {
   SW_VEC(struct sw_host_step) host_steps;
   SW_VEC(struct sw_step) steps; /* execution order of all ops and host steps */
   SW_VEC(struct sw_program_output) outputs;
+  SW_VEC(struct sw_named_view) views; /* for explanations */
   int n_loops; /* counted loops there are: numbers below this one */
   const struct sw_machine *machine; /* what times are reckoned with (compiler/layout/machine.h); NULL: the built-in one */
 };

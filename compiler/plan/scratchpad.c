@@ -16,10 +16,23 @@
 #include <string.h>
 
 static const char *const reason_texts[] = {
-#define X(id, text) text,
+#define X(id, text, means) text,
     SW_LX_REASONS(X)
 #undef X
 };
+
+const char *sw_lx_reason_means(const char *text)
+{
+  static const char *const meanings[] = {
+#define X(id, text, means) means,
+      SW_LX_REASONS(X)
+#undef X
+  };
+  for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+    if (!strncmp(text, reason_texts[i], strlen(reason_texts[i])))
+      return meanings[i];
+  return NULL;
+}
 
 struct resident {
   bool may;

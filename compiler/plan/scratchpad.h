@@ -8,32 +8,41 @@
 #include "compiler/plan/part.h"
 #include "compiler/plan/plan.h"
 
-/* The closed list of reasons why a storage is not in LX: X(id, text). A text may be followed by ": " and detail. */
-#define SW_LX_REASONS(X)                                                      \
-  X(OFF, "scratchpad planning is off")                                        \
-  X(OP, "op not allowed")                                                     \
-  X(UNSIZED, "unsized (no device layout)")                                    \
-  X(MUTATION, "mutation target")                                              \
-  X(RESTICKIFY, "read by restickify (cross-frame barrier)")                   \
-  X(EXTERN, "extern kernel user or live across extern kernel")                \
-  X(INDEX, "index tensor or indirectly accessed")                             \
-  X(INPUT, "graph input (no clone)")                                          \
-  X(OUTPUT, "graph output (no clone)")                                        \
-  X(OUTPUT_VIEW, "graph output is a ReinterpretView")                         \
-  X(NOT_REWRITABLE, "use is not rewritable to the clone")                     \
-  X(PARTIAL, "partial/offset read")                                           \
-  X(CORES, "core div mismatch")                                               \
-  X(UNREAD, "no consumer reads it from LX")                                   \
-  X(GAP, "lx back gap")                                                       \
-  X(KERNELS, "used by several kernels")                                       \
-  X(ROOM, "no room on scratchpad")
+/* The closed list of reasons why a storage is not in LX: X(id, text, what it means and what changes it). A text may be followed
+ * by ": " and detail. */
+#define SW_LX_REASONS(X)                                                                                                   \
+  X(OFF, "scratchpad planning is off", "--lx on plans it")                                                                \
+  X(OP, "op not allowed",                                                                                                 \
+    "what writes it moves data between cores or reads outside its slices (conversion, window, top-k, gather, scatter); "  \
+    "profile torch-spyre has a list of ops besides")                                                                      \
+  X(UNSIZED, "unsized (no device layout)", "it lives in host memory")                                                     \
+  X(MUTATION, "mutation target", "it is written more than once, or changed for the caller, who looks for it in memory")   \
+  X(RESTICKIFY, "read by restickify (cross-frame barrier)",                                                               \
+    "a conversion of its stick reads it across cores; without the conversion it could stay")                              \
+  X(EXTERN, "extern kernel user or live across extern kernel", "a host step uses it, or runs while it lives")             \
+  X(INDEX, "index tensor or indirectly accessed", "row numbers, and what they pick rows of, are read from memory")        \
+  X(INPUT, "graph input (no clone)", "what is loaded starts in memory, and copying it in first is not planned here")      \
+  X(OUTPUT, "graph output (no clone)", "what is returned is in memory at the end")                                        \
+  X(OUTPUT_VIEW, "graph output is a ReinterpretView", "it is returned in part or in another shape: return it whole")      \
+  X(NOT_REWRITABLE, "use is not rewritable to the clone",                                                                 \
+    "an op that touches it moves data between cores or reads outside its slices (conversion, window, top-k, gather)")     \
+  X(PARTIAL, "partial/offset read", "an op reads or writes a part of it: whole tensors stay, slices and heads don't")     \
+  X(CORES, "core div mismatch",                                                                                           \
+    "a core reads what another one wrote: --split of these ops can make them agree")                                      \
+  X(UNREAD, "no consumer reads it from LX", "no op reads it in its kernel behind its writer; of what is loaded, fewer than two do") \
+  X(GAP, "lx back gap", "an op covers less of a dim than the layout has, as where rows are padded")                       \
+  X(KERNELS, "used by several kernels", "scratchpads are empty at the start of a kernel; host steps part kernels")        \
+  X(ROOM, "no room on scratchpad", "others are worth more while it lives; --lx-bytes is the size")
 
 enum sw_lx_reason {
-#define X(id, text) SW_LX_##id##_REASON,
+#define X(id, text, means) SW_LX_##id##_REASON,
   SW_LX_REASONS(X)
 #undef X
   SW_LX_FITS
 };
+
+/* What a text of the list, with or without detail, means; NULL: it is none of it. */
+const char *sw_lx_reason_means(const char *text);
 
 /* Sets the place of every storage that has a layout, pool_bytes of the kernels and the peaks of the plan. Wants the
  * splits of the ops and the kernels. */

@@ -1,6 +1,7 @@
 #include "compiler/report/explain.h"
 
 #include "base/files.h"
+#include "compiler/plan/scratchpad.h"
 #include "solver/assign/assign.h"
 
 #include <inttypes.h>
@@ -20,6 +21,7 @@ struct explaining {
   struct sw_job *job;
   const char *name;
   const json_t *result, *storage;
+  const char *view_of;      /* the name asked for is a view of the storage; NULL: its own */
   const json_t *conversion; /* that makes the storage; NULL: none */
   SW_VEC(const json_t *) dropped; /* of dropped.json, what is about the storage */
   bool loads_again;         /* where readers want a second layout, the loader makes it */
@@ -173,10 +175,10 @@ static void numbers(struct sw_buf *out, const json_t *list)
   sw_buf_puts(out, "]");
 }
 
-/* Of a storage that a conversion makes: of what, for whom and why. */
-static void text_copy(const struct explaining *x, struct sw_buf *out)
+/* Of a storage that a conversion makes, and of the op that does: of what, for whom and why. */
+static void text_copy(const struct explaining *x, const json_t *v, struct sw_buf *out)
 {
-  const json_t *v = x->conversion, *reader;
+  const json_t *reader;
   size_t i;
   sw_buf_printf(out, "made from   %s, %s, %" PRId64 " elements\nfor        ", text_of(v, "storage"),
                 layout_text(x->job->arena, json_object_get(v, "from")), (int64_t)json_integer_value(json_object_get(v, "elements")));
@@ -230,20 +232,46 @@ static void text_dropped(const struct explaining *x, const struct candidate *c, 
   }
 }
 
+/* Who writes and who reads the storage. */
+static void text_users(const struct explaining *x, struct sw_buf *out)
+{
+  struct sw_buf writers = {.arena = x->job->arena}, readers = {.arena = x->job->arena};
+  size_t i, k;
+  json_t *op, *read;
+  json_array_foreach (json_object_get(x->result, "ops"), i, op) {
+    if (!strcmp(text_of(op, "writes"), x->name))
+      sw_buf_printf(&writers, "%s%s", writers.n ? ", " : "", text_of(op, "name"));
+    json_array_foreach (json_object_get(op, "reads"), k, read)
+      if (!strcmp(json_string_value(read), x->name)) {
+        sw_buf_printf(&readers, "%s%s", readers.n ? ", " : "", text_of(op, "name"));
+        break;
+      }
+  }
+  if (writers.n)
+    sw_buf_printf(out, "written by  %s\n", sw_buf_text(&writers));
+  if (readers.n)
+    sw_buf_printf(out, "read by     %s\n", sw_buf_text(&readers));
+}
+
 static void text_storage(const struct explaining *x, struct sw_buf *out)
 {
   const json_t *s = x->storage, *place = json_object_get(s, "place");
+  if (x->view_of)
+    sw_buf_printf(out, "view        %s has no tensor of its own: who reads it reads %s\n", x->view_of, x->name);
   sw_buf_printf(out, "storage     %s: %s %s", x->name, text_of(s, "kind"), text_of(s, "dtype"));
   numbers(out, json_object_get(s, "size"));
   sw_buf_printf(out, "%s\nlayout      %s\n", json_is_true(json_object_get(s, "pinned")) ? ", pinned" : "",
                 layout_text(x->job->arena, json_object_get(s, "layout")));
   const char *where = json_object_iter_key(json_object_iter((json_t *)(intptr_t)place));
   sw_buf_printf(out, "place       %s", where ? where : "host memory");
-  if (json_is_string(json_object_get(s, "not_in_lx")))
-    sw_buf_printf(out, "; not in the scratchpad: %s", text_of(s, "not_in_lx"));
+  if (json_is_string(json_object_get(s, "not_in_lx"))) {
+    const char *means = sw_lx_reason_means(text_of(s, "not_in_lx"));
+    sw_buf_printf(out, "; not in the scratchpad: %s%s%s", text_of(s, "not_in_lx"), means ? "\n            " : "", means ? means : "");
+  }
   sw_buf_puts(out, "\n");
+  text_users(x, out);
   if (x->conversion)
-    text_copy(x, out);
+    text_copy(x, x->conversion, out);
   for (int i = 0; i < x->n_candidates; i++) {
     const struct candidate *c = &x->candidates[i];
     sw_buf_printf(out, "%s %s: ", c->chosen ? "chosen     " : "candidate  ", c->layout);
@@ -267,21 +295,23 @@ static void text_storage(const struct explaining *x, struct sw_buf *out)
     if (strcmp(text_of(v, "storage"), x->name))
       continue;
     has_conversion = true;
-    sw_buf_printf(out, "converted   to %s, %" PRId64 " elements: %s\n",
+    sw_buf_printf(out, "converted   to %s, %" PRId64 " elements (%s): %s\n",
                   layout_text(x->job->arena, json_object_get(v, "to")),
-                  (int64_t)json_integer_value(json_object_get(v, "elements")), text_of(v, "reason"));
+                  (int64_t)json_integer_value(json_object_get(v, "elements")), text_of(v, "copy"), text_of(v, "reason"));
   }
   const struct candidate *r = has_conversion ? remedy(x) : NULL;
   if (r)
-    sw_buf_printf(out, "remedy      pin %s=%s: %d copies of it, the whole plan %+" PRId64 " %s\n", x->name, r->layout,
-                  r->own_conversions, r->cost - x->cost, x->unit);
+    sw_buf_printf(out, "%s--pin %s=%s: %d copies of it, %d in all, the whole plan %+" PRId64 " %s\n",
+                  r->cost > x->cost ? "remedy      none that pays; " : "remedy      ", x->name, r->layout, r->own_conversions,
+                  r->conversions, r->cost - x->cost, x->unit);
   else if (has_conversion)
     sw_buf_puts(out, "remedy      no layout of this storage alone needs fewer copies\n");
 }
 
-static void text_op(const json_t *op, struct sw_buf *out)
+static void text_op(const struct explaining *x, const json_t *op, struct sw_buf *out)
 {
   const json_t *time = json_object_get(op, "time");
+  const json_t *copy = where(json_object_get(x->result, "conversions"), "copy", text_of(op, "writes"));
   size_t i;
   json_t *node;
   sw_buf_printf(out, "op          %s: %s", text_of(op, "name"), text_of(op, "device_op"));
@@ -290,7 +320,15 @@ static void text_op(const json_t *op, struct sw_buf *out)
   sw_buf_puts(out, "\nnodes      ");
   json_array_foreach (json_object_get(op, "nodes"), i, node)
     sw_buf_printf(out, " %s", json_string_value(node));
-  sw_buf_printf(out, "\nfile        %s\nloops       ", text_of(op, "file"));
+  if (!json_array_size(json_object_get(op, "nodes")))
+    sw_buf_puts(out, " none of the graph: it was put in");
+  sw_buf_puts(out, "\nreads      ");
+  json_array_foreach (json_object_get(op, "reads"), i, node)
+    sw_buf_printf(out, "%s %s", i ? "," : "", json_string_value(node));
+  sw_buf_printf(out, "\nwrites      %s\n", text_of(op, "writes"));
+  if (copy && !x->storage)
+    text_copy(x, copy, out);
+  sw_buf_printf(out, "file        %s\nloops       ", text_of(op, "file"));
   numbers(out, json_object_get(op, "loops"));
   sw_buf_puts(out, " split ");
   numbers(out, json_object_get(op, "split"));
@@ -412,14 +450,26 @@ static void read_dropped(struct explaining *x, const char *dir)
       *SW_PUSH(x->job->arena, &x->dropped) = d;
 }
 
-/* A parameter may be called as the module calls it, "mlp.up.weight": weights.json says which storage that is. */
+/* A parameter may be called as the module calls it, "mlp.up.weight", or by the end of that behind a dot if no other ends so:
+ * weights.json says which storage that is. */
 static const char *storage_name(struct sw_job *job, const char *dir, const char *name)
 {
   const char *text;
-  size_t len;
+  size_t len, i, n = strlen(name);
   struct sw_job quiet = {.arena = job->arena}; /* a program without weights has no such file */
   const json_t *doc = read_document(&quiet, dir, "weights.json", &text, &len);
-  const json_t *weight = doc ? where(json_object_get(doc, "weights"), "name", name) : NULL;
+  const json_t *weight = doc ? where(json_object_get(doc, "weights"), "name", name) : NULL, *ends = NULL;
+  json_t *w;
+  int found = 0;
+  json_array_foreach (json_object_get(doc, "weights"), i, w) {
+    const char *full = text_of(w, "name");
+    size_t len_full = strlen(full);
+    if (len_full > n && full[len_full - n - 1] == '.' && !strcmp(full + len_full - n, name)) {
+      ends = w;
+      found++;
+    }
+  }
+  weight = weight ? weight : found == 1 ? ends : NULL;
   return weight ? text_of(weight, "buffer") : name;
 }
 
@@ -471,13 +521,16 @@ enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, boo
   x.storage = where(json_object_get(x.result, "storages"), "name", name);
   find_ops(&x);
   if (!x.storage && !x.ops.n && !x.host.n) {
-    x.name = storage_name(job, dir, name);
+    const char *base = json_string_value(json_object_get(json_object_get(x.result, "views"), name));
+    x.view_of = base ? name : NULL;
+    x.name = base ? base : storage_name(job, dir, name);
     x.storage = where(json_object_get(x.result, "storages"), "name", x.name);
   }
   x.unit = text_of(json_object_get(x.result, "objective"), "unit");
   x.cost = json_integer_value(json_object_get(json_object_get(x.result, "objective"), "value"));
   if (!x.storage && !x.ops.n && !x.host.n)
-    return refuse_name(&x, dir);
+    return x.view_of ? sw_fail(job, SW_NO_INPUT, "%s: %s is a view of %s, which is a constant or nobody reads it", dir, name, x.name)
+                     : refuse_name(&x, dir);
   if (x.storage) {
     x.loads_again = loads_again(&x);
     x.conversion = where(json_object_get(x.result, "conversions"), "copy", x.name);
@@ -491,7 +544,7 @@ enum sw_rc sw_explain(struct sw_job *job, const char *dir, const char *name, boo
   if (x.storage)
     text_storage(&x, out);
   for (int i = 0; i < x.ops.n; i++)
-    text_op(x.ops.v[i], out);
+    text_op(&x, x.ops.v[i], out);
   for (int i = 0; i < x.host.n; i++)
     sw_buf_printf(out, "host step   %s: %s, %s\n", text_of(x.host.v[i], "name"), text_of(x.host.v[i], "op"),
                   text_of(x.host.v[i], "why"));

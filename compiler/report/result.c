@@ -159,6 +159,16 @@ static void write_storages(struct sw_jw *w, const struct sw_report *r)
   sw_jw_end_array(w);
 }
 
+/* Values of the graph that are views: the storage that is read for them. */
+static void write_views(struct sw_jw *w, const struct sw_report *r)
+{
+  sw_jw_key(w, "views");
+  sw_jw_object(w);
+  for (int i = 0; r->program && i < r->program->views.n; i++)
+    sw_jw_kstr(w, r->program->views.v[i].name, r->program->views.v[i].of);
+  sw_jw_end_object(w);
+}
+
 static void write_conversions(struct sw_jw *w, const struct sw_report *r)
 {
   sw_jw_key(w, "conversions");
@@ -254,6 +264,13 @@ static void write_ops(struct sw_jw *w, const struct sw_report *r)
       sw_jw_str(w, r->program->graph->nodes.v[op->nodes.v[k]].name);
     sw_jw_end_array(w);
     sw_jw_kstr(w, "source", op->source);
+    sw_jw_key(w, "reads");
+    sw_jw_array(w);
+    for (int k = 0; k < op->n_in; k++)
+      if (p->storages.v[op->in[k].storage].kind != SW_STORAGE_SCALAR)
+        sw_jw_str(w, p->storages.v[op->in[k].storage].name);
+    sw_jw_end_array(w);
+    sw_jw_kstr(w, "writes", p->storages.v[op->out.storage].name);
     write_op_plan(w, op, files ? files[p->steps.v[i].index] : NULL);
     sw_jw_end_object(w);
   }
@@ -331,6 +348,7 @@ void sw_report_result(const struct sw_report *r, struct sw_buf *out)
   write_objective(&w, r);
   write_counts(&w, r);
   write_storages(&w, r);
+  write_views(&w, r);
   write_conversions(&w, r);
   write_ops(&w, r);
   write_host_steps(&w, r);

@@ -59,6 +59,19 @@ assert d == {("impossible", 1, "y", 0, "not-one-loop"), ("no-candidate", -1, "h"
 grep -oE '^  X\([A-Z0-9_]+, "[a-z0-9-]+"' "$SW_SOURCE/compiler/layout/reason.h" | cut -d'"' -f2 | grep -v '^none$' | sort >"$tmp/reasons"
 sed -n '/^| reason | words |/,/^$/p' "$SW_SOURCE/docs/layouts.md" | sed -n 's/^| `\(.*\)` | .*/\1/p' | sort | diff "$tmp/reasons" -
 
+# either end of a conversion, and who uses what; a view names the tensor that is read for it
+"$SW" explain "$tmp/d" "restickify a" >"$tmp/out"
+want "$tmp/out" "nodes       none of the graph: it was put in"
+want "$tmp/out" "reason      y reads a: its stick is on another dim: dim 1 (256 elements), not dim 0 (128 elements)"
+"$SW" explain "$tmp/d" a y >"$tmp/out"
+want "$tmp/out" "read by     restickify a"
+want "$tmp/out" "32768 elements (a:stick0): y reads a"
+want "$tmp/out" "reads       a:stick0, b"
+"$SW" explain "$tmp/d" t >"$tmp/out"
+want "$tmp/out" "view        t has no tensor of its own: who reads it reads a"
+want "$tmp/out" "storage     a: input float16[128,256]"
+want "$tmp/out" "            no op reads it in its kernel behind its writer; of what is loaded, fewer than two do"
+
 # three sums with transposed operands: proved with one conversion of 16,384 elements, greedy pays twice
 cat >"$tmp/chain.graph" <<'END'
 %a : f16[128,128] = input

@@ -198,7 +198,7 @@ CASES = [
          %v : f16[8,32,32] = aten.view(%x,[8,32,32])
          %y : f16[8,32,32] = aten.mul.Scalar(%v, 2.0)
          return %y""", profile="torch-spyre", status="unsupported",
-         says=["all 1 candidates of operand 0, x, unreadable", "32*Mod(d1,2) + d2"]),
+         says=["all 1 candidates of operand 0 (x) unreadable", "32*Mod(d1,2) + d2"]),
     Case("BR-10", "a conversion is judged by the read that uses it", THERE_AND_BACK + "%y", status="optimal", cost=16384, conversions=1),
     Case("BR-11", "N = 1: roles come from argument positions", """
          %x : f16[64,128] = input

@@ -140,7 +140,7 @@ with tempfile.TemporaryDirectory() as name:
         check("allow", d.ask("POST", study)[1]["Allow"], "GET, HEAD, DELETE")
 
         # cancelled while it runs; a single compile does not wait for it
-        long = {**SPEC, "graphs": {f"{n}.graph": chain(20000, n).decode() for n in range(6)}, "options": [{}]}
+        long = {**SPEC, "graphs": {f"{n}.graph": chain(8000, n).decode() for n in range(6)}, "options": [{}]}
         study = post(d, json.dumps(long).encode(), **JSON)
         d.wait(study, "running")
         until("a run is in a worker", lambda: d.metric("queue_running") == 1)
@@ -195,7 +195,7 @@ with tempfile.TemporaryDirectory() as name:
         check("a finished study", (d.state(kept)["state"], tables(d, kept)), ("done", wanted))
         check("a cancelled one", d.state(cancelled)["state"], "cancelled")
         check("no body is left", os.listdir(store + ".bodies"), [])
-    many = {**SPEC, "graphs": {f"c{n}.graph": chain(800, n).decode() for n in range(6)}, "solvers": ["ilp", "beam", "greedy"]}
+    many = {**SPEC, "graphs": {f"c{n}.graph": chain(200, n).decode() for n in range(6)}, "solvers": ["ilp", "beam", "greedy"]}
     many_wanted = None
     (t / "m.json").write_text(json.dumps(many))
     subprocess.run([SW, "study", t / "m.json", "-o", t / "m"], stdout=subprocess.DEVNULL, check=True)
