@@ -72,7 +72,8 @@ static double clamp(double a, double low, double high)
 /* Numbers nearer than eps to 0 or 1 count as eps away; NaN: no eps. */
 static double logit(double a, double eps)
 {
-  a = isnan(eps) ? a : clamp(a, eps, 1 - eps);
+  if (!isnan(eps))
+    a = a < eps ? eps : a > 1 - eps ? 1 - eps : a; /* PyTorch's order, which matters above 0.5 */
   return log(a / (1 - a));
 }
 

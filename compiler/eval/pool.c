@@ -270,15 +270,16 @@ void sw_op_pixel_shuffle(struct sw_call *c)
 
 /* -- padding -- */
 
-/* Where index i of a padded dim comes from; -1: from nowhere. */
-static int64_t pad_source(const char *mode, int64_t i, int64_t n)
+/* Where index i of a padded dim comes from; -1: from nowhere. A circle closes over what negative padding leaves. */
+static int64_t pad_source(const char *mode, int64_t i, int64_t n, int64_t before, int64_t after)
 {
+  int64_t first = before < 0 ? -before : 0, left = n - first + (after < 0 ? after : 0);
+  if (!strcmp(mode, "circular"))
+    return left > 0 ? first + ((i - first) % left + left) % left : -1;
   if (i >= 0 && i < n)
     return i;
   if (!strcmp(mode, "replicate"))
     return i < 0 ? 0 : n - 1;
-  if (!strcmp(mode, "circular"))
-    return (i % n + n) % n;
   if (!strcmp(mode, "reflect"))
     return i < 0 ? -i : 2 * (n - 1) - i;
   return -1;
@@ -308,7 +309,7 @@ void sw_op_pad(struct sw_call *c)
     if (constant && sw_call_has(c, "value"))
       sw_call_fill(c, &padded, sw_call_number(c, sw_call_need(c, "value")));
     for (int64_t i = 0; i < size[dim]; i++) {
-      int64_t source = pad_source(mode, i - before, n);
+      int64_t source = pad_source(mode, i - before, n, before, after);
       if (source < 0)
         continue;
       struct sw_tensor to = sw_tensor_at(&padded, dim, i), from = sw_tensor_at(&t, dim, source);

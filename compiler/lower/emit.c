@@ -283,7 +283,8 @@ static bool is_comparison(enum sw_device_op op)
 struct tensor lw_binary(struct lower *l, enum sw_device_op op, struct tensor a, struct tensor b)
 {
   struct tensor in[] = {a, b};
-  return lw_pointwise(l, op, is_comparison(op) ? SW_BOOL : a.dtype, 2, in);
+  enum sw_dtype dtype = a.dtype == SW_BOOL ? b.dtype : a.dtype; /* a bool may stand for 0 and 1 among numbers */
+  return lw_pointwise(l, op, is_comparison(op) ? SW_BOOL : dtype, 2, in);
 }
 
 struct tensor lw_binary_number(struct lower *l, enum sw_device_op op, struct tensor x, double number)
@@ -300,6 +301,9 @@ struct tensor lw_where(struct lower *l, struct tensor c, struct tensor a, struct
 /* Reference: ops.md 4.1; an absent bound is the largest fp16 number. */
 struct tensor lw_clip(struct lower *l, struct tensor x, double low, double high)
 {
+  if (isnan(low) || isnan(high))
+    return lw_refuse(l, "leave the bound out", "a bound that is NaN");
+  low = low > high ? high : low; /* as PyTorch: min(max(x, low), high); the card looks at the lower bound first */
   int before = l->program->ops.n;
   struct tensor y = lw_unary(l, SW_OP_CLIP, x);
   if (l->program->ops.n > before) {

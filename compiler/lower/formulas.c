@@ -22,6 +22,8 @@ static struct tensor replaced(struct lower *l, enum sw_device_op op, struct tens
 /* log(a / (1 - a)), a kept eps away from 0 and 1. */
 static struct tensor logit(struct lower *l, struct tensor x)
 {
+  if (lw_given(l, "eps") && lw_real(l, "eps") > 0.5)
+    return lw_refuse(l, "an eps of at most 0.5", "an eps that leaves no number between it and 1 - eps");
   if (lw_given(l, "eps"))
     x = lw_clip(l, x, lw_real(l, "eps"), 1 - lw_real(l, "eps"));
   struct tensor rest = lw_binary(l, SW_OP_SUB, number(l, 1, x), x);

@@ -444,6 +444,13 @@ void lw_op_flip(struct lower *l, int unused)
   struct tensor x = lw_tensor(l, "self");
   int64_t dims[SW_MAX_RANK];
   int n = lw_ints(l, "dims", dims);
+  bool vector = lw_known(x) && n == 1 && x.rank > 0 && x.size[lw_dim(dims[0], x.rank)] > MAX_RUNS;
+  for (int d = 0; vector && d < x.rank; d++)
+    vector = x.size[d] == 1 || d == lw_dim(dims[0], x.rank);
+  if (l->best && vector) { /* no other dim that could be the stick */
+    lw_host(l, 0);
+    return;
+  }
   for (int i = 0; i < n && lw_known(x); i++)
     x = lw_flip(l, x, lw_dim(dims[i], x.rank));
   lw_set(l, 0, x);

@@ -228,14 +228,15 @@ void lw_op_cat(struct lower *l, int stack)
 static const char *const pad_modes[] = {"reflect", "replicate", "circular"};
 
 /* The row of n that stands at place i of the padded dim, i < 0 before it and i >= n behind it: 5 rows padded by 2 on
- * both sides are 2 1 | 0 1 2 3 4 | 3 2 (reflect), 0 0 | .. | 4 4 (replicate), 3 4 | .. | 0 1 (circular). */
-static int64_t padded_row(int mode, int64_t i, int64_t n)
+ * both sides are 2 1 | 0 1 2 3 4 | 3 2 (reflect), 0 0 | .. | 4 4 (replicate), 3 4 | .. | 0 1 (circular, over the rows that negative padding leaves). */
+static int64_t padded_row(int mode, int64_t i, int64_t n, int64_t before, int64_t after)
 {
+  int64_t first = before < 0 ? -before : 0, left = n - first + (after < 0 ? after : 0);
   if (mode == 0)
     return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
   if (mode == 1)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
-  return (i + n) % n;
+  return first + ((i - first) % left + left) % left;
 }
 
 /* Padding with rows of the tensor itself, outer dims first. False: no such mode. */
@@ -251,9 +252,13 @@ static bool pad_by_rows(struct lower *l, const char *name)
     int64_t size = x.size[dim], rows = size + pad[2 * i] + pad[2 * i + 1];
     if (!pad[2 * i] && !pad[2 * i + 1])
       continue;
+    if (size + (pad[2 * i] < 0 ? pad[2 * i] : 0) + (pad[2 * i + 1] < 0 ? pad[2 * i + 1] : 0) < 1)
+      lw_refuse(l, "a smaller negative padding", "nothing is left of a dim to pad it with");
+    if (l->failed)
+      break;
     int64_t *row = SW_NEW_N(lw_scratch(l), int64_t, rows);
     for (int64_t k = 0; k < rows; k++)
-      row[k] = padded_row(mode, k - pad[2 * i], size);
+      row[k] = padded_row(mode, k - pad[2 * i], size, pad[2 * i], pad[2 * i + 1]);
     x = lw_known_rows(l, x, dim, rows, row);
   }
   if (mode < 3)

@@ -234,7 +234,7 @@ void lw_op_clamp(struct lower *l, int which)
   bool tensors = lw_is_tensor(l, lw_arg(l, low)) || lw_is_tensor(l, lw_arg(l, high));
   if (which == LW_RELU6) {
     lw_set(l, 0, lw_clip(l, x, 0, 6));
-  } else if (tensors || (t == SW_F32 && l->best)) { /* clip takes numbers and fp16 only */
+  } else if (tensors || (l->best && (t == SW_F32 || has_low != has_high))) { /* clip takes numbers and fp16 only, and has two bounds */
     if (has_low)
       x = lw_binary(l, SW_OP_MAXIMUM, x, argument(l, low, t));
     if (has_high)
@@ -291,7 +291,7 @@ static struct tensor scaled(struct lower *l, struct tensor y, double alpha)
 {
   if (alpha == 1 || !lw_known(y))
     return y;
-  return lw_binary(l, SW_OP_MUL, y, lw_spread(l, lw_scalar(l, alpha, y.dtype), y));
+  return lw_binary(l, SW_OP_MUL, y, lw_spread(l, lw_scalar(l, alpha, lw_lanes(l, y)), y));
 }
 
 /* The reference's integers (ops.md 1.6): to float32 on the host, the op on the device, back on the host. */

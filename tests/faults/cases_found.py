@@ -353,4 +353,43 @@ CASES = [
          %p : f16[2,64] = aten.slice.Tensor(%s, 0, 0, 2)
          %y : f16[16,64] = aten.index_copy.default(%x, 0, %n, %p)
          return %y""", status="optimal|feasible", execute=False),
+    Case("SW-50", "bounds that cross: the upper one counts", """
+         %x : f16[4,64] = input
+         %y : f16[4,64] = aten.clamp.default(%x, 0.5, 0.25)
+         return %y""", status="optimal"),
+    Case("SW-50", "one bound leaves infinity alone", """
+         %x : f16[4,64] = input
+         %i : f16[4,64] = aten.div.Tensor(%x, 0.0)
+         %y : f16[4,64] = aten.clamp_min.default(%i, 0)
+         %z : f16[4,64] = aten.mul.Tensor(%y, 0.0)
+         return %z""", status="optimal"),
+    Case("SW-50", "logit between bounds that cross", """
+         %x : f16[4,64] = input
+         %y : f16[4,64] = aten.logit.default(%x, 0.6)
+         return %y""", status="unsupported", says=["eps"]),
+    Case("SW-50", "the size of complex numbers is no fault of the graph", """
+         %x : f32[4,64] = input
+         %c : c64[4,33] = aten._fft_r2c.default(%x, [1], 0, True)
+         %y : f32[4,33] = aten.abs.default(%c)
+         return %y""", status="unsupported", says=["_fft_r2c"]),
+    Case("SW-50", "a long vector turned round", """
+         %x : f16[4096] = input
+         %y : f16[4096] = aten.flip.default(%x, [0])
+         return %y""", status="optimal|feasible"),
+    Case("SW-51", "twice a bool is 2", """
+         %x : f16[4,64] = input
+         %b : bool[4,64] = input
+         %y : f16[4,64] = aten.add.Tensor(%x, %b, alpha=2)
+         return %y""", status="optimal"),
+    Case("SW-51", "so it is in float32, and subtracted", """
+         %x : f32[4,64] = input
+         %b : bool[4,64] = input
+         %y : f32[4,64] = aten.sub.Tensor(%x, %b, alpha=3)
+         return %y""", status="optimal|feasible"),
+    Case("SW-51", "and among products", """
+         %x : f16[4,64] = input
+         %b : bool[4,64] = input
+         %y : f16[4,64] = aten.addcmul.default(%x, %b, %x, value=3)
+         %z : f16[4,64] = aten.lerp.Scalar(%y, %x, 0.25)
+         return %z""", status="optimal|feasible"),
 ]

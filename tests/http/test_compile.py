@@ -2,7 +2,7 @@
 import io, json, pathlib, subprocess, sys, tempfile, zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import GOOD, SLOW, SOURCE, SW, Daemon, check, finish, problem
+from daemon import GOOD, SLOW, SOURCE, SW, Daemon, chain, check, finish, problem
 
 MODEL = SOURCE / "data/models/softmax_block.pt2"
 ZIP = "application/zip"
@@ -32,6 +32,7 @@ with Daemon("--body-mb", "8") as d:
             if name != "stats.json":
                 check("in the zip: " + name, z.read(name) == data, True)
         check("files of the zip", sorted(z.namelist()), sorted(files))
+        check("they are deflated", {i.compress_type for i in z.infolist()}, {zipfile.ZIP_DEFLATED})
     status, headers, body = d.ask("POST", "/compile", model, Content_Type=ZIP, Accept=ZIP)
     check("zip on demand", (status, headers["Content-Type"], zipfile.is_zipfile(io.BytesIO(body))), (200, ZIP, True))
     status, _, body = d.ask("POST", "/compile?profile=torch-spyre&solver=greedy", GOOD, Content_Type="text/plain")
@@ -76,6 +77,11 @@ with Daemon("--body-mb", "8") as d:
     problem("overflow", d.ask("POST", "/compile", b"%a : f16[4611686018427387904,4611686018427387904] = input\n"
                               b"return %a\n", **text), 422, "bad-input")
     check("alive after all that", d.ask("GET", "/healthz")[0], 200)
+    large = d.ask("POST", "/compile?verify=never", chain(400), **text)[1]["Location"]
+    with zipfile.ZipFile(io.BytesIO(d.ask("GET", large + ".zip")[2])) as z:
+        check("files of more than 8 MB are stored", (sum(i.file_size for i in z.infolist()) > 8 << 20, {i.compress_type for i in z.infolist()}),
+              (True, {zipfile.ZIP_STORED}))
+        check("and whole", (z.testzip(), z.read("result.json") == d.ask("GET", large)[2]), (None, True))
     check("exit code after SIGTERM", d.stop(), 0)
 
 finish()

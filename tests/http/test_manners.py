@@ -230,7 +230,7 @@ with Daemon() as d:
     check("exit code", d.stop(), 0)
 
 # the bodies of all together: 16 MB are for one that comes in zstd
-with Daemon("--bodies-mb", "20") as d:
+with Daemon("--bodies-mb", "20", "--idle-seconds", str(600 * SLOW), "--body-seconds", str(600 * SLOW)) as d:
     large = 5 << 20
     body = b"#" * (large - len(GOOD) - 1) + b"\n" + GOOD
     check("there is room", d.ask("POST", "/compile", body, **TEXT)[0], 200)

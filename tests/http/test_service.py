@@ -122,14 +122,16 @@ with tempfile.TemporaryDirectory() as t:
     check("no config file", subprocess.run([SWD, "--config", str(t / "none")], capture_output=True, timeout=60 * SLOW).returncode, 66)
 
 # SIGTERM: who waits is answered, who comes is told, and it does not take for ever
-with Daemon("--workers", "1", "--drain-seconds", str(60 * SLOW)) as d:
+with Daemon("--workers", "1", "--drain-seconds", str(600 * SLOW)) as d:
     kept = d.connect()
     kept.request("POST", "/compile", GOOD, {"Content-Type": "text/plain"})
     check("a result", kept.getresponse().read()[:1], b"{")
     answers = []
     for n in (1, 2):
-        threading.Thread(target=lambda n=n: answers.append(d.ask("POST", f"/compile?cores={n}", chain(15000), **TEXT)[0])).start()
+        threading.Thread(target=lambda n=n: answers.append(d.ask("POST", f"/compile?cores={n}", chain(6000), **TEXT)[0])).start()
     until("one runs, one waits", lambda: (d.metric("queue_running"), d.metric("queue_waiting")) == (1, 1))
+    (worker,) = until("its worker", d.children)
+    os.kill(worker, signal.SIGSTOP)  # until all was asked
     d.process.send_signal(signal.SIGTERM)
     def refused():
         try:
@@ -142,7 +144,8 @@ with Daemon("--workers", "1", "--drain-seconds", str(60 * SLOW)) as d:
     kept.request("GET", "/readyz")
     r = kept.getresponse()
     check("not ready, and the connection ends", (r.status, r.headers["Connection"], r.read() != b""), (503, "close", True))
-    check("exit code", d.process.wait(60 * SLOW), 0)
+    os.kill(worker, signal.SIGCONT)
+    check("exit code", d.process.wait(600 * SLOW), 0)
     check("both were answered", until("answers", lambda: len(answers) == 2 and answers), [200, 200])
 with Daemon("--workers", "1", "--drain-seconds", str(600 * SLOW)) as d:
     d.wait(d.job("/compile", chain(30000), **TEXT), "running")

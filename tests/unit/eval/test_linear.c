@@ -94,6 +94,8 @@ static void pooling(void **state)
          V(0, 0, 8, 8, 0, 0, 8, 8, 0, 2, 6, 8, 0, 4, 8), V(0, 8));
   EXPECT("%x : f32[4,1,1] = input\n%y : f32[1,2,2] = aten.pixel_shuffle(%x, 2)\nreturn %y\n",
          V(1, 2, 3, 4), V(1, 2, 3, 4));
+  /* a circle closes over what negative padding leaves: of 1 2 3 4 5 stay 3 4 5 */
+  EXPECT("%x : f32[1,1,5] = input\n%y : f32[1,1,4] = aten.pad(%x, [-2,1], \"circular\")\nreturn %y\n", V(3, 4, 5, 3), V(1, 2, 3, 4, 5));
   EXPECT("%x : f32[1,1,3] = input\n%y : f32[1,1,7] = aten.pad(%x, [2,2], \"reflect\")\n"
          "%z : f32[1,1,5] = aten.pad(%x, [1,1], \"replicate\")\n%w : f32[1,1,5] = aten.pad(%x, [1,1], \"circular\")\n"
          "%v : f32[1,1,4] = aten.constant_pad_nd(%x, [-1,2], 9)\nreturn %y, %z, %w, %v\n",
