@@ -507,6 +507,8 @@ struct tensor lw_reduce(struct lower *l, enum sw_device_op op, struct tensor x, 
   } else {
     out = lw_new_like(l, x.dtype, n_kept, kept, n_votes, &votes);
   }
+  if (x.dtype == SW_BOOL && lw_lanes(l, x) == SW_F32)
+    lw_storage(l, out.storage)->bool32 = true;
   struct tensor nest = keepdim ? lw_permute(out, order) : out;
   for (int d = n_kept; d < n; d++)
     nest.stride[d] = 0;

@@ -179,6 +179,13 @@ void lw_op_logsumexp(struct lower *l, int unused)
 /* One search: k values along dim, or their positions. */
 static struct tensor search(struct lower *l, enum sw_device_op op, struct tensor x, int dim, const int64_t *size)
 {
+  bool repeats = false;
+  for (int d = 0; lw_known(x) && d < x.rank; d++)
+    repeats = repeats || (x.size[d] > 1 && x.stride[d] == 0);
+  if (repeats) /* the card takes lanes, which an expanded tensor has not */
+    x = lw_clone(l, x);
+  if (!lw_known(x))
+    return x;
   struct tensor out = lw_new(l, x.dtype, x.rank, size, NULL), nest = out, in = x;
   int64_t range[SW_MAX_RANK];
   for (int d = 0; d < x.rank; d++)

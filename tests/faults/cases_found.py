@@ -392,4 +392,15 @@ CASES = [
          %y : f16[4,64] = aten.addcmul.default(%x, %b, %x, value=3)
          %z : f16[4,64] = aten.lerp.Scalar(%y, %x, 0.25)
          return %z""", status="optimal|feasible"),
+    Case("SW-52", "the largest of an expanded tensor", """
+         %x : f16[3,65] = input
+         %u : f16[3,65,1] strides=[65,1,1] = aten.unsqueeze(%x, 2)
+         %e : f16[3,65,64] strides=[65,1,0] = aten.expand(%u, [3, 65, 64])
+         topk: %v : f16[3,2,64], _ = aten.topk(%e, 2, 1)
+         return %v""", status="optimal|feasible"),
+    Case("SW-52", "whether all of float32 numbers are not 0, as a number", """
+         %x : f32[3] = input
+         %a : bool[1] = aten.all.dim(%x, -1, True)
+         %y : f32[1] = aten.reciprocal.default(%a)
+         return %y""", status="optimal|feasible"),
 ]
