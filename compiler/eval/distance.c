@@ -126,6 +126,9 @@ void sw_op_weight_norm(struct sw_call *c)
 /* The norm of x1 - x2 + eps along the last dim. */
 void sw_op_pairwise_distance(struct sw_call *c)
 {
+  enum sw_dtype a = sw_call_tensor(c, "x1").dtype, b = sw_call_tensor(c, "x2").dtype;
+  if (!sw_dtype_is_float(a) && !sw_dtype_is_float(b)) /* differences wrap around in their dtype */
+    sw_call_stop(c, SW_UNSUPPORTED, "a distance of %s and %s", sw_dtype_text(a), sw_dtype_text(b));
   struct pair p = broadcast(c, "x1", "x2");
   double order = sw_call_real(c, "p"), eps = sw_call_real(c, "eps");
   int64_t n = p.rank ? p.size[p.rank - 1] : 1, rows = n ? p.n / n : 0;

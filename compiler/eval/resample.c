@@ -105,6 +105,8 @@ void sw_op_upsample(struct sw_call *c)
   struct sw_tensor x = sw_call_tensor(c, sw_call_has(c, "input") ? "input" : "self");
   if (x.rank < dims + 2)
     sw_call_stop(c, SW_INVALID, "an image of rank %d", x.rank);
+  if (c->op->what != SW_NEAREST && c->op->what != SW_NEAREST_EXACT && !sw_dtype_is_float(x.dtype)) /* PyTorch rounds weights and rows */
+    sw_call_stop(c, SW_UNSUPPORTED, "weighed means of %s", sw_dtype_text(x.dtype));
   bool align = sw_call_bool(c, "align_corners");
   int64_t size[SW_MAX_RANK];
   double *v = sw_call_get(c, &x);

@@ -68,6 +68,11 @@ void lw_op_dist(struct lower *l, int unused)
 void lw_op_pairwise_distance(struct lower *l, int unused)
 {
   (void)unused;
+  enum sw_dtype x1 = lw_dtype_of_value(l, lw_arg(l, "x1")->value), x2 = lw_dtype_of_value(l, lw_arg(l, "x2")->value);
+  if (!sw_dtype_is_float(x1) && !sw_dtype_is_float(x2)) { /* their difference wraps around */
+    lw_host(l, 0);
+    return;
+  }
   struct tensor a = argument(l, "x1"), b = argument(l, "x2");
   struct tensor d = lw_binary(l, SW_OP_SUB, a, b);
   if (lw_real(l, "eps") != 0)

@@ -121,6 +121,17 @@ static void random_numbers_are_refused(void **state)
                V(1, 2));
 }
 
+/* PyTorch computes these in the integers' own arithmetic, which rounds and wraps around on the way. */
+static void integers_that_round_on_the_way_are_refused(void **state)
+{
+  (void)state;
+  EXPECT_FAULT("%x : u8[1,1,2,2] = input\n"
+               "%y : u8[1,1,3,3] = aten.upsample_bilinear2d.vec(%x, [3, 3], False, None)\nreturn %y\n",
+               SW_UNSUPPORTED, "weighed means of u8", V(0, 10, 255, 3));
+  EXPECT_FAULT("%x : i8[1,2] = input\n%y : f32[1] = aten.pairwise_distance(%x, %x)\nreturn %y\n", SW_UNSUPPORTED,
+               "a distance of i8 and i8", V(1, 2));
+}
+
 static void assertions_hold_or_stop(void **state)
 {
   (void)state;
@@ -187,6 +198,7 @@ int main(void)
       cmocka_unit_test(faults_name_the_node),
       cmocka_unit_test(missing_values_are_reported_once_each),
       cmocka_unit_test(random_numbers_are_refused),
+      cmocka_unit_test(integers_that_round_on_the_way_are_refused),
       cmocka_unit_test(assertions_hold_or_stop),
       cmocka_unit_test(subgraphs_run),
       cmocka_unit_test(mutation_outputs_are_copied_at_the_end),
