@@ -57,19 +57,19 @@ static void copy_row_numbers(struct sw_choosing *c, int op_i, int input)
   int at = sw_layout__add_storage(c, &shape, sw_arena_printf(c->job->arena, "%s:rows", name));
   sw_layout__place_default(c, at);
   copy.out.storage = reads.storage = at;
-  const struct sw_layout *to = c->p->storages.v[at].layout;
-  struct sw_seen out = sw_layout__see(to, &copy, &copy.out, SW_OFFSET_EXACT);
-  struct sw_outcome o = sw_layout__outcome(c, &copy, 0, c->p->storages.v[x->storage].layout, &seen, to, &out);
-  if (o.kind != SW_FREE) {
-    struct sw_fault *f = sw_fault(c->job, SW_UNSUPPORTED, "row numbers %s can't be copied into sticks of their own: %s", name,
-                                  sw_layout__why(c, &copy, 0, c->p->storages.v[x->storage].layout, to, &o));
-    f->tensor = name;
-    f->source = op->source;
-    f->advice = "make the row numbers contiguous before the program, as an input of their own";
-    return;
-  }
-  sw_layout__add_op(c, &copy, sw_arena_printf(c->job->arena, "row numbers %s", name));
+  int added_i = sw_layout__add_op(c, &copy, sw_arena_printf(c->job->arena, "row numbers %s", name));
+  const struct sw_op *added = &c->p->ops.v[added_i];
+  const struct sw_layout *from = c->p->storages.v[added->in[0].storage].layout, *to = c->p->storages.v[at].layout;
+  struct sw_seen out = sw_layout__see(to, added, &added->out, SW_OFFSET_EXACT);
+  struct sw_outcome o = sw_layout__outcome(c, added, 0, from, &seen, to, &out);
   c->p->ops.v[op_i].in[input] = reads;
+  if (o.kind == SW_FREE)
+    return;
+  struct sw_fault *f = sw_fault(c->job, SW_UNSUPPORTED, "row numbers %s can't be copied into sticks of their own: %s", name,
+                                sw_layout__why(c, added, 0, from, to, &o));
+  f->tensor = name;
+  f->source = added->source;
+  f->advice = "make the row numbers contiguous before the program, as an input of their own";
 }
 
 /* A copy of what the access looks rows up in, or writes rows of, with the dim that is indexed first on the device; -1:

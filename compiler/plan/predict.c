@@ -10,7 +10,7 @@
 #include "base/options.h"
 
 /* What the reference's report says of a run: it counts the no-op node that stands for the allocation of a destination (kernels.c)
- * as an op that writes it all. */
+ * as an op that writes it all; loops have none, their output is there before them. */
 static double recorded_ns(struct sw_arena *scratch, const struct sw_program *p, const int *ops, int n, bool *written)
 {
   struct sw_cost_op *costs = SW_NEW_N(scratch, struct sw_cost_op, 2 * n);
@@ -19,7 +19,7 @@ static double recorded_ns(struct sw_arena *scratch, const struct sw_program *p, 
     const struct sw_op *op = &p->ops.v[ops[i]];
     const struct sw_storage *to = &p->storages.v[op->out.storage];
     sw_cost_of(p, op, true, &costs[n_costs++]);
-    if (!written[op->out.storage] && sw_is_destination(p, op))
+    if (!op->n_levels && !written[op->out.storage] && sw_is_destination(p, op))
       costs[n_costs++] = (struct sw_cost_op){
           .machine = p->machine,
           .out = {.storage = op->out.storage,

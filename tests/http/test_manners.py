@@ -234,8 +234,15 @@ with Daemon("--bodies-mb", "20", "--idle-seconds", str(600 * SLOW), "--body-seco
     large = 5 << 20
     body = b"#" * (large - len(GOOD) - 1) + b"\n" + GOOD
     check("there is room", d.ask("POST", "/compile", body, **TEXT)[0], 200)
-    s = raw(d, b"POST /compile HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: zstd\r\nContent-Length: 1000\r\n\r\n")
-    until("its headers were read", lambda: d.ask("POST", "/compile", zstd_compress(GOOD), Content_Encoding="zstd", **TEXT)[0] == 503)
+    def held():
+        """A connection whose body has its room; the daemon may still keep that of the answer before, and refuses it then."""
+        s = raw(d, b"POST /compile HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: zstd\r\nContent-Length: 1000\r\n\r\n")
+        for _ in range(20):
+            if d.ask("POST", "/compile", zstd_compress(GOOD), Content_Encoding="zstd", **TEXT)[0] == 503:
+                return s
+        s.close()
+    s = next((s for s in (held() for _ in range(20)) if s), None)
+    check("its headers were read", s is not None, True)
     crowded = d.ask("POST", "/compile", body, **TEXT)
     problem("there is none", crowded, 503, "busy")
     check("it may come back", crowded[1]["Retry-After"], "5")
