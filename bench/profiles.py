@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Compiles every model of some folders in both profiles and lists those where best costs more than torch-spyre.
 
-    bench/profiles.py [--bin build/release/stickwright] [--jobs 2] [--only TEXT] [--list] [--elements] FOLDER...
+    bench/profiles.py [--bin build/release/stickwright] [--jobs 2] [--only TEXT] [--list] [--elements] [--update PAGE] FOLDER...
 
 FOLDER holds *.pt2 at any depth. Compared are objective.predicted_ns (one time model for both profiles, transfers of host
 steps included) and objective.conversion_elements. Models that only one profile accepts are counted, not compared. --list:
 every model, with the layouts whose plan best keeps. --elements: both with objective elements, compared by
-objective.full_value. Prints Markdown; exit 1 if best costs more anywhere. Standard library only."""
-import argparse, concurrent.futures, json, math, pathlib, subprocess, sys
+objective.full_value. Prints Markdown, or with --update writes it below "<!-- tables -->" in the page; exit 1 if best costs
+more anywhere. Standard library only."""
+import argparse, concurrent.futures, contextlib, io, json, math, pathlib, subprocess, sys
 
 PROFILES = ("torch-spyre", "best")
+MARK = "<!-- tables -->"
 
 
 def objective(binary, path, profile, options):
@@ -46,7 +48,7 @@ def summary(folder, rows, only):
     times = [(r["predicted_ns"], b["predicted_ns"]) for _, r, b in rows]
     ratios = [math.log(b / r) for r, b in times if r > 0 and b > 0]
     mean = math.exp(sum(ratios) / len(ratios)) if ratios else 1
-    print(f"## {folder}\n\n| | {PROFILES[0]} | {PROFILES[1]} |\n|---|---|---|")
+    print(f"## {pathlib.Path(folder).name.capitalize()}\n\n| | {PROFILES[0]} | {PROFILES[1]} |\n|---|---|---|")
     print(f"| accepted by this one only | {only[0]} | {only[1]} |")
     for key, text in ("predicted_ns", "predicted ns"), ("conversion_elements", "elements converted"):
         print(f"| {text}, all {len(rows)} | {sum(r[key] for _, r, _ in rows):.0f} | {sum(b[key] for _, _, b in rows):.0f} |")
@@ -66,15 +68,8 @@ def listing(rows):
         print(f"| {n} | {us[0]} | {us[1]} | {ratio} | {host} | {pairs[0]} | {pairs[1]} | {b['plan_of'] or 'ilp'} |")
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--bin", default="build/release/stickwright")
-    p.add_argument("--jobs", type=int, default=2)
-    p.add_argument("--only", default="", help="names that contain this")
-    p.add_argument("--list", action="store_true", help="a line for every model")
-    p.add_argument("--elements", action="store_true", help="objective elements")
-    p.add_argument("folders", nargs="+", metavar="FOLDER")
-    args = p.parse_args()
+def report(args):
+    """The tables of every folder, printed; 1 if best costs more anywhere."""
     worse, options = 0, ["--objective", "elements"] if args.elements else []
     for folder in args.folders:
         files = sorted(f for f in pathlib.Path(folder).rglob("*.pt2") if args.only in name_of(f))
@@ -91,6 +86,26 @@ def main():
             listing(rows)
         print()
     return 1 if worse else 0
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--bin", default="build/release/stickwright")
+    p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--only", default="", help="names that contain this")
+    p.add_argument("--list", action="store_true", help="a line for every model")
+    p.add_argument("--elements", action="store_true", help="objective elements")
+    p.add_argument("folders", nargs="+", metavar="FOLDER")
+    p.add_argument("--update", type=pathlib.Path, metavar="PAGE")
+    args = p.parse_args()
+    if not args.update:
+        return report(args)
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        worse = report(args)
+    above = args.update.read_text().partition(MARK)[0]
+    args.update.write_text(f"{above}{MARK}\n\n{text.getvalue().rstrip()}\n")
+    return worse
 
 
 if __name__ == "__main__":
