@@ -5,6 +5,7 @@
  * flash form for one chunk, 24 ops. */
 #include "compiler/lower/families.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -251,6 +252,16 @@ static struct tensor flash(struct lower *l, struct attention *a)
 
 /* -- the overloads -- */
 
+/* As many keys as values, and as many heads of queries for each of them, or one head of queries for all. */
+static bool heads_fit(const struct attention *a)
+{
+  int h = a->q.rank - 3;
+  if (h < 0 || a->k.rank != a->q.rank || a->v.rank != a->q.rank)
+    return true; /* the products say what does not fit */
+  int64_t q = a->q.size[h], k = a->k.size[h];
+  return k > 0 && k == a->v.size[h] && (q == 1 || q % k == 0);
+}
+
 struct tensor lw_attention(struct lower *l, int queries, struct tensor q, struct tensor k, struct tensor v,
                            const struct sw_arg *mask, bool causal, double scale)
 {
@@ -258,6 +269,11 @@ struct tensor lw_attention(struct lower *l, int queries, struct tensor q, struct
                         .q_stride = l->graph->values.v[queries].stride};
   if (!lw_known(q) || !lw_known(k) || !lw_known(v))
     return lw_unknown();
+  if (!heads_fit(&a)) {
+    int h = q.rank - 3;
+    return lw_refuse(l, "export the model with shapes that PyTorch ran", "%" PRId64 " heads of queries for %" PRId64 " of keys and %" PRId64
+                     " of values", q.size[h], k.size[h], v.size[h]);
+  }
   if (mask)
     a.mask = mask_of(l, mask, &a);
   else if (causal)

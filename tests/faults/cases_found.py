@@ -403,4 +403,12 @@ CASES = [
          %a : bool[1] = aten.all.dim(%x, -1, True)
          %y : f32[1] = aten.reciprocal.default(%a)
          return %y""", status="optimal|feasible"),
+    *[Case("SW-53", f"attention whose {what}: PyTorch runs none such", f"""
+         %q : f16[1,{q},64,64] = input
+         %k : f16[1,{k},64,64] = input
+         %v : f16[1,{v},64,64] = input
+         %y : f16[1,{q},64,64] = aten.scaled_dot_product_attention(%q, %k, %v)
+         return %y""", status="unsupported", profile=profile, one_profile=True, says=["y", f"{q} heads of queries for {k} of keys and {v} of values"])
+      for what, q, k, v in (("values have no heads", 2, 2, 0), ("keys have none", 2, 0, 0), ("values have fewer than keys", 6, 6, 3),
+                            ("heads of queries don't come in groups", 6, 4, 4)) for profile in ("best", "torch-spyre")],
 ]
