@@ -4,6 +4,7 @@
 #include "compiler/graph/infer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 bool sw_infer__wrong(struct sw_infer *c, const char *why)
@@ -378,6 +379,56 @@ static void check_dtype(struct sw_job *job, const struct sw_infer_rule *rule, co
   f->source = c->n->source;
 }
 
+/* -- numbers of dims -- */
+
+/* Arguments that number dims of the first tensor. */
+static const char *const dim_args[] = {"dim", "dims", "dim0", "dim1", "dim2", "axis", "axis0", "axis1", "dimension", "start_dim", "end_dim",
+                                       "source", "destination"};
+/* Packets whose result has one dim more, which the number counts, too; and those whose arguments of that name are none. */
+static const char one_more[] = " unsqueeze unsqueeze_copy stack diag_embed ";
+static const char none[] = " tile cosine_similarity ";
+
+static bool is_one_of(const char *packets, const struct sw_node *n)
+{
+  const char *op = strchr(n->target, '.') + 1;
+  char padded[64];
+  snprintf(padded, sizeof padded, " %.*s ", (int)strcspn(op, "."), op);
+  return strstr(packets, padded);
+}
+
+/* Dims of the first tensor, or of the largest of a list; -1: there is none. */
+static int first_rank(const struct sw_graph *g, const struct sw_node *n)
+{
+  const struct sw_arg *a = n->n_args ? &n->args[0] : NULL, *all = a && a->kind == SW_ARG_LIST ? a->list.v : a;
+  int rank = -1;
+  for (int i = 0, count = !a ? 0 : a->kind == SW_ARG_LIST ? a->list.n : 1; i < count; i++)
+    if (all[i].kind == SW_ARG_VALUE && g->values.v[all[i].value].kind == SW_VALUE_TENSOR && g->values.v[all[i].value].rank > rank)
+      rank = g->values.v[all[i].value].rank;
+  return rank;
+}
+
+/* A number of no dim is a fault; true: one was. [2,3] has dims -2 to 1, a scalar -1 and 0. */
+static bool has_no_such_dim(struct sw_job *job, const struct sw_graph *g, const struct sw_node *n)
+{
+  int rank = n->schema && !is_one_of(none, n) && !strstr(n->target, "backward") ? first_rank(g, n) : -1;
+  if (rank < 0)
+    return false;
+  int dims = is_one_of(one_more, n) ? rank + 1 : rank ? rank : 1;
+  for (size_t i = 0; i < sizeof dim_args / sizeof *dim_args; i++) {
+    const struct sw_arg *a = sw_node_arg(n, dim_args[i]), *all = a && a->kind == SW_ARG_LIST ? a->list.v : a;
+    for (int k = 0, count = !a ? 0 : a->kind == SW_ARG_LIST ? a->list.n : 1; k < count; k++) {
+      if (all[k].kind != SW_ARG_INT || (all[k].i >= -dims && all[k].i < dims))
+        continue;
+      struct sw_fault *f = sw_fault(job, SW_INVALID, "%s: %s %" PRId64 " is out of range: -%d to %d", n->target, dim_args[i], all[k].i, dims,
+                                    dims - 1);
+      f->node = n->name;
+      f->source = n->source;
+      return true;
+    }
+  }
+  return false;
+}
+
 static void check_node(struct sw_job *job, const struct sw_graph *g, const struct sw_node *n)
 {
   const struct sw_infer_rule *rule = rule_of(n);
@@ -416,7 +467,8 @@ void sw_graph__check_shapes(struct sw_job *job, const struct sw_graph *g)
 {
   for (int i = 0; i < g->nodes.n; i++) {
     const struct sw_node *n = &g->nodes.v[i];
-    check_node(job, g, n);
+    if (!has_no_such_dim(job, g, n))
+      check_node(job, g, n);
     for (int k = 0; k < n->n_args; k++)
       if (n->args[k].kind == SW_ARG_GRAPH)
         sw_graph__check_shapes(job, n->args[k].graph);

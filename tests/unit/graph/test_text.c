@@ -296,6 +296,14 @@ static const struct {
      "the first result of aten.max.dim has no name", "b"},
     {"nameless piece", "%a : f16[2,2] = input\n_, %b : f16[1,2] = aten.split(%a, 1)\nreturn %b\n",
      "the first result of aten.split.Tensor has no name", "b"},
+    {"no such dim", "%a : f16[2,3] = input\n%b : f16[2,3] = aten.softmax.int(%a, 2)\nreturn %b\n",
+     "aten.softmax.int: dim 2 is out of range: -2 to 1", "b"},
+    {"no such dim from the end", "%a : f16[2,3] = input\n%b : f16[] = aten.sum.dim_IntList(%a, [0, -3])\nreturn %b\n",
+     "aten.sum.dim_IntList: dim -3 is out of range: -2 to 1", "b"},
+    {"no such dim of a scalar", "%a : f16[] = input\n%b : f16[] = aten.softmax.int(%a, 1)\nreturn %b\n",
+     "aten.softmax.int: dim 1 is out of range: -1 to 0", "b"},
+    {"no such new dim", "%a : f16[2,3] = input\n%b : f16[2,3,2] = aten.stack.default([%a, %a], 3)\nreturn %b\n",
+     "aten.stack.default: dim 3 is out of range: -3 to 2", "b"},
     {"no type", "%a = input\nreturn %a\n", "%a needs a type", "line 1"},
     {"node names", "%a : f16[2] = input\nn: %b : f16[2] = aten.exp(%a)\nn: %c : f16[2] = aten.exp(%a)\nreturn %b\n",
      "two nodes are named n", "n"},
@@ -312,6 +320,19 @@ static void each_mistake_is_named_with_its_place(void **state)
     assert_true(has_fault(&job, mistakes[i].fault, mistakes[i].where));
     sw_arena_free(job.arena);
   }
+}
+
+/* A dim more in what adds one, one at least in a scalar, and numbers that number no dims. */
+static void the_last_dims_are_in_range(void **state)
+{
+  (void)state;
+  struct sw_job job = unit_job();
+  assert_non_null(read_text(&job, "%a : f16[2,3] = input\n%s : f16[] = input\n%i : f16[2,3,1] = aten.unsqueeze.default(%a, 2)\n"
+                                  "%t : f16[2,3,2] = aten.stack.default([%a, %a], 2)\n%u : f16[2,2,3] = aten.stack.default([%a, %a], -3)\n"
+                                  "%v : f16[] = aten.softmax.int(%s, -1)\n%w : f16[14,27] = aten.tile.default(%a, [7, 9])\n"
+                                  "return %i, %t, %u, %v, %w\n"));
+  assert_int_equal(job.faults.n, 0);
+  sw_arena_free(job.arena);
 }
 
 static void all_mistakes_are_reported_at_once(void **state)
@@ -369,6 +390,7 @@ int main(void)
       cmocka_unit_test(writing_is_a_fixed_point),
       cmocka_unit_test(wrappers_are_inlined),
       cmocka_unit_test(each_mistake_is_named_with_its_place),
+      cmocka_unit_test(the_last_dims_are_in_range),
       cmocka_unit_test(all_mistakes_are_reported_at_once),
       cmocka_unit_test(deep_nesting_is_refused),
       cmocka_unit_test(a_hundred_thousand_nodes_take_linear_time),
