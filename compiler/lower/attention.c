@@ -269,6 +269,9 @@ struct tensor lw_attention(struct lower *l, int queries, struct tensor q, struct
                         .q_stride = l->graph->values.v[queries].stride};
   if (!lw_known(q) || !lw_known(k) || !lw_known(v))
     return lw_unknown();
+  if (q.rank < 2 || k.rank < 2 || v.rank < 2)
+    return lw_refuse(l, "export the model with shapes that PyTorch ran", "queries, keys and values of rank %d, %d and %d; each has rows and lanes",
+                     q.rank, k.rank, v.rank);
   if (!heads_fit(&a)) {
     int h = q.rank - 3;
     return lw_refuse(l, "export the model with shapes that PyTorch ran", "%" PRId64 " heads of queries for %" PRId64 " of keys and %" PRId64

@@ -411,4 +411,11 @@ CASES = [
          return %y""", status="unsupported", profile=profile, one_profile=True, says=["y", f"{q} heads of queries for {k} of keys and {v} of values"])
       for what, q, k, v in (("values have no heads", 2, 2, 0), ("keys have none", 2, 0, 0), ("values have fewer than keys", 6, 6, 3),
                             ("heads of queries don't come in groups", 6, 4, 4)) for profile in ("best", "torch-spyre")],
+    *[Case("SW-53", "attention with keys of one dim", """
+         %q : f16[1,1,64,64] = input
+         %k : f16[164] = input
+         %v : f16[1,2,6,464] = input
+         %y : f16[1,2,64,64] = aten.scaled_dot_product_attention(%q, %k, %v)
+         return %y""", status="unsupported", profile=profile, one_profile=True, says=["y", "rank 4, 1 and 4"])
+      for profile in ("best", "torch-spyre")],
 ]
