@@ -179,8 +179,10 @@ static bool addmm(struct sw_infer *c)
 static bool linear(struct sw_infer *c)
 {
   const struct sw_value *a = sw_infer__self(c), *w = sw_infer__tensor(c, "weight");
-  if (!w || w->rank != 2)
+  if (!w)
     return SW_INFER_UNKNOWN;
+  if (w->rank != 2)
+    return sw_infer__wrong(c, "linear takes a weight of 2 dims");
   if (!a->rank || a->size[a->rank - 1] != w->size[1])
     return sw_infer__wrong(c, "inner sizes differ");
   sw_infer__copy_shape(c->out, a);
@@ -258,7 +260,9 @@ static bool cat(struct sw_infer *c)
 static bool embedding(struct sw_infer *c)
 {
   const struct sw_value *w = sw_infer__self(c), *i = sw_infer__tensor(c, "indices");
-  if (!i || w->rank != 2 || i->rank == SW_MAX_RANK)
+  if (w->rank != 2)
+    return sw_infer__wrong(c, "embedding takes a weight of 2 dims");
+  if (!i || i->rank == SW_MAX_RANK)
     return SW_INFER_UNKNOWN;
   sw_infer__copy_shape(c->out, i);
   c->out->size[c->out->rank++] = w->size[1];
@@ -278,7 +282,7 @@ static const struct sw_infer_rule rules[] = {
      " abs ceil celu clone contiguous dropout elu flip floor gelu hardsigmoid hardswish hardtanh "
      "leaky_relu mish neg relu relu6 round selu sign silu softplus square tril triu trunc lift_fresh_copy roll copy "
      "layer_norm rms_norm group_norm batch_norm instance_norm index_put index_copy index_add scatter scatter_add "
-     "slice_scatter select_scatter masked_scatter zero fill "},
+     "masked_scatter zero fill "},
     {same, false, SW_INFER_ANY, true,
      " acos asin atan cos cosh cumprod cumsum exp exp2 expm1 log log10 log1p log2 log_sigmoid logcumsumexp reciprocal "
      "rsqrt sigmoid sin sinh sqrt tan tanh erf softmax _softmax log_softmax _log_softmax zeros_like ones_like "
@@ -297,6 +301,12 @@ static const struct sw_infer_rule rules[] = {
     {reduce, false, SW_INFER_ANY, true, " sum mean prod any all argmax argmin logsumexp var std max min median mode "},
     {cat, false, SW_INFER_ANY, false, " cat "},
     {embedding, false, SW_INFER_LIKE_SELF, true, " embedding "},
+    {sw_infer__slice_scatter, false, SW_INFER_LIKE_SELF, true, " slice_scatter "},
+    {sw_infer__select_scatter, false, SW_INFER_LIKE_SELF, true, " select_scatter "},
+    {sw_infer__convolution, false, SW_INFER_LIKE_SELF, true,
+     " convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "},
+    {sw_infer__pool, false, SW_INFER_LIKE_SELF, true,
+     " max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d max_pool2d_with_indices max_pool3d_with_indices "},
     {filled, false, SW_INFER_ANY, false, " full zeros ones new_full new_zeros new_ones "},
 };
 

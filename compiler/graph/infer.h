@@ -16,7 +16,7 @@ bool sw_graph__infer_view(const struct sw_graph *g, const struct sw_node *n, str
 /* Compares declared sizes and dtypes with what the arguments give; every difference is a fault. */
 void sw_graph__check_shapes(struct sw_job *job, const struct sw_graph *g);
 
-/* -- rules (infer.c, infer_view.c) -- */
+/* -- rules (infer.c, infer_view.c, infer_window.c) -- */
 
 /* One question: the node, and where the answer goes. */
 struct sw_infer {
@@ -43,6 +43,12 @@ struct sw_infer_rule {
 
 extern const struct sw_infer_rule sw_infer__views[];
 extern const int sw_infer__n_views;
+
+bool sw_infer__convolution(struct sw_infer *c);
+bool sw_infer__pool(struct sw_infer *c);
+/* Of slice_scatter and select_scatter: what is written has the size of the part. */
+bool sw_infer__slice_scatter(struct sw_infer *c);
+bool sw_infer__select_scatter(struct sw_infer *c);
 
 bool sw_infer__wrong(struct sw_infer *c, const char *why); /* gives false */
 /* A tensor argument with static sizes, by name or the first; NULL otherwise. */

@@ -267,6 +267,32 @@ static bool flatten(struct sw_infer *c)
   return reshaped(c, c->out);
 }
 
+/* -- what is written into a part -- */
+
+static bool scatter(struct sw_infer *c, bool (*part)(struct sw_infer *))
+{
+  const struct sw_value *written = sw_infer__tensor(c, "src");
+  if (!part(c) || !written)
+    return false;
+  bool fits = c->out->rank == written->rank;
+  for (int d = 0; fits && d < written->rank; d++)
+    fits = c->out->size[d] == written->size[d];
+  if (!fits)
+    return sw_infer__wrong(c, "what is written has not the size of the part");
+  sw_infer__copy_shape(c->out, sw_infer__self(c));
+  return true;
+}
+
+bool sw_infer__slice_scatter(struct sw_infer *c)
+{
+  return scatter(c, slice);
+}
+
+bool sw_infer__select_scatter(struct sw_infer *c)
+{
+  return scatter(c, select_one);
+}
+
 const struct sw_infer_rule sw_infer__views[] = {
     {permute, true, SW_INFER_LIKE_SELF, true, " permute "},
     {transpose, true, SW_INFER_LIKE_SELF, true, " transpose "},

@@ -140,11 +140,23 @@ bool lw_wanted(struct lower *l, int result)
 }
 
 /* An intermediate of this node that becomes a result takes the value's name. */
+/* What has another size than the graph declares comes of operands that don't fit: no op may read it by the declared one. */
+static struct tensor as_declared(struct lower *l, const struct sw_value *v, struct tensor t)
+{
+  bool same = !lw_known(t) || t.rank == v->rank;
+  for (int d = 0; same && lw_known(t) && d < t.rank; d++)
+    same = t.size[d] == v->size[d];
+  if (same)
+    return t;
+  return lw_refuse(l, "export the model with shapes that PyTorch ran", "%s is not of the size that its operands give", v->name);
+}
+
 void lw_set(struct lower *l, int result, struct tensor t)
 {
   const struct sw_value *v = lw_value(l, result);
   if (!v)
     return;
+  t = as_declared(l, v, t);
   if (lw_known(t) && t.storage >= l->first_storage) {
     struct sw_storage *s = &l->program->storages.v[t.storage];
     if (s->kind == SW_STORAGE_TEMPORARY && s->name[0] && strchr(s->name, ':'))

@@ -47,6 +47,8 @@ static void remove_loop(struct product *p, int d)
 static bool make_product(struct product *p, struct tensor x, struct tensor y, struct tensor out)
 {
   struct tensor batch[3] = {x, y, out};
+  if (x.rank < 2 || y.rank < 2)
+    return false;
   for (int i = 0; i < 3; i++)
     batch[i].rank -= 2;
   int rank;
